@@ -1,6 +1,11 @@
 #include <troupe/actors/body_deserializer.hpp>
 
+#include <algorithm>
 #include <cstring>
+
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
+#include <caf/type_nr.hpp>
 
 #include <troupe/actors/local_types.hpp>
 #include <troupe/actors/scalar_formats.hpp>
@@ -18,9 +23,28 @@ caf::error body_deserializer::begin_object(std::uint16_t& type, std::string& nam
     return caf::none;
   auto bytes = in_.read_bytes();
   name.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  if (in_.ok() && names_local_type(name))
-    in_.malformed("a message inside it holds a type that cannot travel there: " + name);
-  return result(in_.ok());
+  return result(in_.ok() && check_types(name));
+}
+
+/// Called for messages inside structs: the name lists the types of all their elements. CAF would look them up too, but
+/// code in its library loses the error when there is none.
+bool body_deserializer::check_types(std::string_view name) {
+  if (names_local_type(name))
+    return in_.malformed("a message inside it holds a type that cannot travel there: " + std::string{name});
+  constexpr std::string_view prefix = "@<>";
+  if (!name.starts_with(prefix))
+    return in_.malformed("a message inside it has no type");
+  auto& known = in_.system().config().value_factories_by_name;
+  for (name.remove_prefix(prefix.size()); !name.empty();) {
+    name.remove_prefix(1); // the plus sign
+    std::string type{name.substr(0, name.find('+'))};
+    auto* builtin_end = caf::numbered_type_names + caf::type_nrs - 1;
+    if (std::find(caf::numbered_type_names, builtin_end, type) == builtin_end && known.count(type) == 0)
+      return in_.fail(errc::unknown_type,
+                      "a message inside it holds the type " + type + ", which is not registered on this node");
+    name.remove_prefix(type.size());
+  }
+  return true;
 }
 
 caf::error body_deserializer::end_object() {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include <caf/deserializer.hpp>
 
@@ -41,6 +42,7 @@ protected:
   caf::error apply_impl(std::u32string& x) override;
 
 private:
+  bool check_types(std::string_view name);
   template <class T>
   caf::error read(T& x);
   caf::error result(bool ok) const;

@@ -10,6 +10,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include <caf/message.hpp>
+
 #include <troupe/actors/payload_inspect.hpp>
 #include <troupe/actors/scalar_formats.hpp>
 
@@ -22,12 +24,35 @@ struct payload_format {
   static bool read(body_reader& in, payload& x) { return in.read_payload(x); }
 };
 
+/// CAF's own code for it, which is compiled into its library, loses the errors of the messages.
+struct messages_format {
+  static bool write(body_writer& out, const std::vector<caf::message>& xs) {
+    if (!out.write_size(xs.size()))
+      return false;
+    for (auto& x : xs)
+      if (!out.write_tuple(x))
+        return false;
+    return true;
+  }
+  static bool read(body_reader& in, std::vector<caf::message>& xs) {
+    std::size_t size = 0;
+    if (!in.read_size(size, 1))
+      return false;
+    xs.resize(size);
+    for (auto& x : xs)
+      if (!in.read_message(x))
+        return false;
+    return true;
+  }
+};
+
 struct registry {
   std::mutex mutex;
   std::unordered_map<std::type_index, direct_type> types;
 
   registry() {
     add<payload, payload_format>();
+    add<std::vector<caf::message>, messages_format>();
     add_bytes<std::byte>();
     add_bytes<signed char>();
     add_bytes<unsigned char>();

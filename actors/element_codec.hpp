@@ -19,6 +19,7 @@
 
 #include <troupe/actors/body_reader.hpp>
 #include <troupe/actors/body_writer.hpp>
+#include <troupe/actors/guarded_members.hpp>
 
 namespace troupe {
 

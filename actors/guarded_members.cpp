@@ -24,13 +24,22 @@ namespace {
   throw std::runtime_error("a member could not be serialized");
 }
 
-/// CAF would say so on stderr, and without a name a person knows.
+/// Whether CAF can write the message. If not CAF would say so on stderr, without a name that a person knows; and of the
+/// messages inside this one some are written by code in CAF's library, which loses the error.
 bool all_registered(const caf::message& x, troupe::body_writer& out) {
+  if (!out.deepen())
+    return false;
   auto& types = out.system().types();
-  for (std::size_t i = 0; i < x.size(); ++i)
+  for (std::size_t i = 0; i < x.size(); ++i) {
     if (types.portable_name(x.type(i)) == types.default_type_name())
       return out.fail(troupe::errc::unknown_type, "a message inside it: " + troupe::type_name(x.type(i))
                                                     + " is not a registered message type");
+    if (x.match_element<caf::message>(i) && !all_registered(x.get_as<caf::message>(i), out))
+      return false;
+    if (x.match_element<caf::error>(i) && x.get_as<caf::error>(i)
+        && !all_registered(x.get_as<caf::error>(i).context(), out))
+      return false;
+  }
   return true;
 }
 

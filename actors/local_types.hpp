@@ -20,10 +20,11 @@ namespace troupe {
          || type_nr == caf::type_nr<caf::upstream_msg>::value || type_nr == caf::type_nr<caf::downstream_msg>::value;
 }
 
-/// Whether the name of a message's type, "@<>+type+type...", has one of them, or @duration, which CAF does not check
-/// when it reads it by that name.
+/// Whether the name of a message's type, "@<>+type+type...", has one of them, or one with which CAF is careless when it
+/// knows only the name: a duration's unit is not checked, errors of a vector's messages are lost.
 [[nodiscard]] inline bool names_local_type(std::string_view name) noexcept {
-  for (auto type : {"+@group", "+@timeout", "+@open_stream", "+@upstream", "+@downstream", "+@duration"})
+  for (auto type : {"+@group", "+@timeout", "+@open_stream", "+@upstream", "+@downstream", "+@duration",
+                    "+std::vector<@message>"})
     if (name.find(type) != std::string_view::npos)
       return true;
   return false;

@@ -309,12 +309,16 @@ void link_state::on_end(failure why) {
   }
   // The pidfd tells within moments if the process is what ended.
   lost_ = std::move(why);
-  exit_timer_.expires_after(process_exit_grace);
+  await_exit(exiting(peer_.host.process) ? process_exit_wait : process_exit_grace);
+}
+
+void link_state::await_exit(clock::duration wait) {
+  exit_timer_.expires_after(wait);
   exit_timer_.async_wait([self = shared_from_this()](const asio::error_code& error) {
-    if (error || self->down_)
-      return;
-    self->down({errc::peer_reset,
-                "link to node '" + self->peer_.name + "' lost: " + self->lost_->text + ", though its process runs", false});
+    if (!error && !self->down_)
+      self->down({errc::peer_reset,
+                  "link to node '" + self->peer_.name + "' lost: " + self->lost_->text + ", though its process runs",
+                  false});
   });
 }
 

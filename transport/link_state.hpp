@@ -84,6 +84,8 @@ private:
   void check_silence();
   void watch_process();
   void process_ended();
+  /// After the connection was lost, for the process to be seen ending.
+  void await_exit(clock::duration wait);
   bool transmit(const v1::LinkFrame& frame);
 
   std::shared_ptr<link_core> core_;

@@ -19,6 +19,7 @@ namespace {
 
 struct process_stat {
   char state = 0;
+  unsigned flags = 0; ///< PF_... of the kernel, for the main thread
   std::uint64_t start_time = 0;
 };
 
@@ -31,6 +32,11 @@ std::string_view field(std::string_view fields, int index) {
     fields.remove_prefix(space + 1);
   }
   return fields.substr(0, fields.find(' '));
+}
+
+template <class T>
+bool read_number(std::string_view text, T& out) {
+  return std::from_chars(text.data(), text.data() + text.size(), out).ec == std::errc{};
 }
 
 // Empty when the process is gone (`gone` is true) or hidden.
@@ -55,13 +61,9 @@ std::optional<process_stat> read_stat(const std::string& pid, bool& gone) {
   all.remove_prefix(close + 2);
   process_stat out;
   auto state = field(all, 0);
-  auto start = field(all, 19);
-  if (state.empty() || start.empty())
+  if (state.empty() || !read_number(field(all, 6), out.flags) || !read_number(field(all, 19), out.start_time))
     return std::nullopt;
   out.state = state[0];
-  auto [end, error] = std::from_chars(start.data(), start.data() + start.size(), out.start_time);
-  if (error != std::errc{})
-    return std::nullopt;
   return out;
 }
 
@@ -99,6 +101,17 @@ std::optional<bool> runs(const process_id& id) {
   if (gone && ::kill(static_cast<pid_t>(id.pid), 0) != 0 && errno == ESRCH)
     return false;
   return std::nullopt;
+}
+
+bool exiting(const process_id& id) {
+  if (!comparable(id))
+    return false;
+  static constexpr unsigned pf_exiting = 0x4; // include/linux/sched.h
+  bool gone;
+  auto stat = read_stat(std::to_string(id.pid), gone);
+  if (!stat)
+    return gone;
+  return stat->start_time != id.start_time || (stat->flags & pf_exiting) != 0 || has_ended(stat->state);
 }
 
 std::optional<process_watch> process_watch::open(const process_id& id) {

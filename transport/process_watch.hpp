@@ -27,6 +27,10 @@ struct process_id {
 /// when it cannot be known: another pid namespace, or /proc does not show it. @threadsafe
 [[nodiscard]] std::optional<bool> runs(const process_id& id);
 
+/// Whether `id` has begun to exit, or has. A process closes its sockets while it exits, so one whose connection was just
+/// lost and that is not exiting lives on. False when it cannot be known. @threadsafe
+[[nodiscard]] bool exiting(const process_id& id);
+
 /// Watches one process through a pidfd.
 class process_watch {
 public:

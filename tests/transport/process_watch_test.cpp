@@ -70,10 +70,12 @@ TEST(process_watch, tells_of_a_killed_process_though_nobody_reaped_it) {
   auto watch = process_watch::open(id);
   ASSERT_TRUE(watch);
   EXPECT_FALSE(watch->ended());
+  EXPECT_FALSE(exiting(id));
   child.kill();
   EXPECT_TRUE(readable_within(watch->fd(), 5000));
   EXPECT_TRUE(watch->ended());
   EXPECT_EQ(runs(id), false) << "a zombie does not run";
+  EXPECT_TRUE(exiting(id));
   EXPECT_FALSE(process_watch::open(id));
   child.reap();
   EXPECT_EQ(runs(id), false);
