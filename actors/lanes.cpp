@@ -1,24 +1,19 @@
 #include <troupe/actors/lanes.hpp>
 
+#include <algorithm>
 #include <cstring>
-#include <stdexcept>
 #include <utility>
 
-#include <openssl/crypto.h>
-#include <openssl/rand.h>
-
 #include <troupe/actors/progress_loop.hpp>
+#include <troupe/transport/hmac.hpp>
 
 namespace troupe {
 
 lane_credentials lane_credentials::make() {
   lane_credentials x;
-  unsigned char bytes[sizeof(x.key) + 2 * proto::ticket_size];
-  if (RAND_bytes(bytes, sizeof(bytes)) != 1)
-    throw std::runtime_error("no random numbers for lane tickets: OpenSSL's generator failed; check /dev/urandom");
-  std::memcpy(&x.key, bytes, sizeof(x.key));
-  std::memcpy(x.message_ticket.data(), bytes + sizeof(x.key), proto::ticket_size);
-  std::memcpy(x.bulk_ticket.data(), bytes + sizeof(x.key) + proto::ticket_size, proto::ticket_size);
+  transport::fill_random(std::as_writable_bytes(std::span{&x.key, 1}));
+  transport::fill_random(x.message_ticket);
+  transport::fill_random(x.bulk_ticket);
   return x;
 }
 
@@ -96,8 +91,8 @@ bool lanes::claim(transport::am_id lane, std::span<const std::byte> ticket,
   auto bulk = lane == transport::am_id::bulk;
   auto& claimed = bulk ? bulk_claimed_ : message_claimed_;
   auto& wanted = bulk ? ours_.bulk_ticket : ours_.message_ticket;
-  if (closing_ || claimed || ticket.size() != wanted.size()
-      || CRYPTO_memcmp(ticket.data(), wanted.data(), wanted.size()) != 0)
+  // One guess: a ticket that does not fit ends the connection that showed it.
+  if (closing_ || claimed || !std::equal(ticket.begin(), ticket.end(), wanted.begin(), wanted.end()))
     return false;
   if (connection) {
     auto& mine = bulk ? bulk_ : message_;

@@ -4,9 +4,8 @@
 #include <chrono>
 #include <future>
 #include <mutex>
+#include <span>
 #include <vector>
-
-#include <openssl/rand.h>
 
 #include <caf/exit_reason.hpp>
 #include <caf/proxy_registry.hpp>
@@ -24,6 +23,7 @@
 #include <troupe/runtime/names.hpp>
 #include <troupe/runtime/peers.hpp>
 #include <troupe/runtime/signals.hpp>
+#include <troupe/transport/hmac.hpp>
 #include <troupe/transport/link_service.hpp>
 
 namespace troupe {
@@ -36,8 +36,7 @@ constexpr std::chrono::milliseconds goodbye_grace{500};
 std::uint64_t random_incarnation() {
   std::uint64_t x = 0;
   while (x == 0)
-    if (RAND_bytes(reinterpret_cast<unsigned char*>(&x), sizeof(x)) != 1)
-      throw std::runtime_error("no random number for this node: OpenSSL's generator failed; check /dev/urandom");
+    transport::fill_random(std::as_writable_bytes(std::span{&x, 1}));
   return x;
 }
 
@@ -99,7 +98,6 @@ struct node::parts {
 
   node_config config;
   const std::uint64_t incarnation;
-  stop_signals signals_;
   std::unique_ptr<caf::actor_system> system;
   loop_module* loops = nullptr;
   std::unique_ptr<type_table> types;
@@ -112,13 +110,15 @@ struct node::parts {
   caf::actor peers;
   std::shared_ptr<transport::link_service> links;
 
-  std::mutex mutex; // the two below
+  std::mutex mutex; // the members up to the next one
   std::vector<caf::actor> listeners;
   std::vector<caf::weak_actor_ptr> actors;
   std::size_t prune_at = 64;
-  bool shut_down = false;
+  stop_signals* waiting = nullptr; // of run()
+  bool stop_requested = false;
 
   std::mutex shutdown_mutex;
+  bool shut_down = false;
 };
 
 node::node(node_config config) : parts_(std::make_unique<parts>(std::move(config))) {
@@ -376,12 +376,28 @@ void node::adopt(caf::strong_actor_ptr who) {
 }
 
 void node::run() {
-  parts_->signals_.wait();
+  auto& p = *parts_;
+  {
+    stop_signals signals; // only while somebody waits: a node that does not run() leaves Ctrl-C alone
+    {
+      std::lock_guard guard{p.mutex};
+      p.waiting = &signals;
+      if (p.stop_requested)
+        signals.wake();
+    }
+    signals.wait();
+    std::lock_guard guard{p.mutex};
+    p.waiting = nullptr;
+  }
   shutdown();
 }
 
 void node::stop() noexcept {
-  parts_->signals_.wake();
+  auto& p = *parts_;
+  std::lock_guard guard{p.mutex};
+  p.stop_requested = true;
+  if (p.waiting != nullptr)
+    p.waiting->wake();
 }
 
 void node::shutdown() {

@@ -11,7 +11,9 @@
 #include <caf/error.hpp>
 #include <caf/expected.hpp>
 
+#include <troupe/actors/codec.hpp>
 #include <troupe/actors/error.hpp>
+#include <troupe/actors/payload_inspect.hpp>
 #include <troupe/actors/pinned.hpp>
 #include <troupe/actors/session_messages.hpp>
 #include <troupe/runtime/config.hpp>
