@@ -48,8 +48,10 @@ public:
     : box_(std::move(box)), urgent_messages_(urgent_messages), urgent_bytes_(urgent_bytes) {}
   ~credit_returns();
 
-  /// Whether there is anything to return. @threadsafe
-  [[nodiscard]] bool empty() const noexcept { return head_.load(std::memory_order_acquire) == nullptr; }
+  /// Whether there is anything to return. The session's loop only.
+  [[nodiscard]] bool empty() const noexcept {
+    return taken_ == nullptr && head_.load(std::memory_order_acquire) == nullptr;
+  }
   /// Whether it should be returned now. @threadsafe
   [[nodiscard]] bool urgent() const noexcept {
     return messages_.load(std::memory_order_relaxed) >= urgent_messages_

@@ -109,8 +109,10 @@ void outbox::await_credit(const caf::strong_actor_ptr& sender, remote_ref& ref) 
     for (auto& x : waiters_)
       if (x.sender == sender && x.target->get() == &ref)
         return;
-    if (waiters_.size() >= limits_.max_credit_waiters)
+    if (waiters_.size() >= limits_.max_credit_waiters) {
+      counters_.unnotified.add();
       return;
+    }
     waiters_.push_back({sender, ref.ctrl()});
     sleepers_.fetch_add(1, std::memory_order_seq_cst);
   }
@@ -146,7 +148,7 @@ void outbox::credit_returned() {
 void outbox::refuse(const caf::strong_actor_ptr& sender, caf::message_id mid, const caf::strong_actor_ptr& target,
                     caf::message content, caf::error why) {
   if (!sender) {
-    counters_.dropped.fetch_add(1, std::memory_order_relaxed);
+    counters_.dropped.add();
     return;
   }
   if (mid.is_request()) {
@@ -162,7 +164,7 @@ void outbox::refuse(const caf::strong_actor_ptr& sender, caf::message_id mid, co
     proto::byte_writer out{text};
     encoder_.encode_error(why, out);
     if (out.overflown()) { // does not happen: encode_error keeps below it
-      counters_.dropped.fetch_add(1, std::memory_order_relaxed);
+      counters_.dropped.add();
       return;
     }
     op->body = payload::copy_of(text.data(), out.needed());
@@ -207,11 +209,11 @@ void outbox::bounce_all() {
 }
 
 void outbox::bounce(outbound_op& op, const caf::error& why) {
-  counters_.bounced.fetch_add(1, std::memory_order_relaxed);
+  counters_.bounced.add();
   if (op.sender && op.mid.is_request())
     op.sender->enqueue(op.target, op.mid.response_id(), caf::make_message(why), nullptr);
   else if (op.kind == proto::message_kind::message && !op.sender)
-    counters_.dropped.fetch_add(1, std::memory_order_relaxed);
+    counters_.dropped.add();
   if (op.owner.actor)
     op.owner.actor->enqueue(nullptr, caf::make_message_id(), caf::make_message(op_done{op.owner.op_id, errc::peer_dead}),
                             nullptr);

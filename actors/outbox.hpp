@@ -53,20 +53,41 @@ struct outbound_op {
   [[nodiscard]] bool bulk() const noexcept;
 };
 
+/// Counted by one thread, the session's loop, and read by any: no locked instruction on the hot path.
+class loop_counter {
+public:
+  void add(std::uint64_t n = 1) noexcept { value_.store(load() + n, std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t load() const noexcept { return value_.load(std::memory_order_relaxed); }
+
+private:
+  std::atomic<std::uint64_t> value_{0};
+};
+
+/// Counted by any thread.
+class shared_counter {
+public:
+  void add(std::uint64_t n = 1) noexcept { value_.fetch_add(n, std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t load() const noexcept { return value_.load(std::memory_order_relaxed); }
+
+private:
+  std::atomic<std::uint64_t> value_{0};
+};
+
 /// Counts what a session does; every accepted operation ends in exactly one of ok, failed, canceled, indeterminate.
-/// Written by any thread, read by get_state. Gauges and totals since the session began.
+/// Totals since the session began.
 struct session_counters {
-  std::atomic<std::uint64_t> accepted{0}, ok{0}, failed{0}, canceled{0}, indeterminate{0};
-  std::atomic<std::uint64_t> refused{0};          ///< no credit: the sender got its message back
-  std::atomic<std::uint64_t> bounced{0};          ///< the session was over
-  std::atomic<std::uint64_t> dropped{0};          ///< refused or bounced, with no sender to tell
-  std::atomic<std::uint64_t> encode_failed{0};    ///< a message that could not be encoded
-  std::atomic<std::uint64_t> decode_failed{0};    ///< a frame whose body could not be decoded
-  std::atomic<std::uint64_t> unknown_target{0};   ///< a frame for an actor that is not here (any more)
-  std::atomic<std::uint64_t> foreign_frames{0};   ///< a frame with another epoch's key
-  std::atomic<std::uint64_t> malformed_frames{0}; ///< a frame that breaks the wire contract
-  std::atomic<std::uint64_t> delivered{0};        ///< messages handed to local actors
-  std::atomic<std::uint64_t> batches_sent{0}, bulk_sent{0}, bytes_sent{0}, bytes_received{0};
+  loop_counter accepted, ok, failed, canceled, indeterminate;
+  shared_counter refused;        ///< no credit: the sender got its message back
+  shared_counter unnotified;     ///< of those: too many waited already, no credit_available follows
+  shared_counter bounced;        ///< the session was over
+  shared_counter dropped;        ///< refused or bounced, with no sender to tell
+  shared_counter encode_failed;  ///< a message that could not be encoded
+  loop_counter decode_failed;    ///< a frame whose body could not be decoded
+  loop_counter unknown_target;   ///< a frame for an actor that is not here (any more)
+  loop_counter foreign_frames;   ///< a frame with another epoch's key
+  loop_counter malformed_frames; ///< a frame that breaks the wire contract
+  loop_counter delivered;        ///< messages handed to local actors
+  loop_counter batches_sent, bulk_sent, bytes_sent, bytes_received;
 };
 
 /// The thread-safe half of a session. Shared by its remote_refs, which outlive it; holds no UCP object.

@@ -1,5 +1,7 @@
 #include <troupe/actors/remote_ref.hpp>
 
+#include <mutex>
+#include <limits>
 #include <vector>
 
 #include <caf/abstract_actor.hpp>
@@ -36,6 +38,33 @@ bool may_block(const caf::strong_actor_ptr& sender, caf::execution_unit* host) {
   return host == nullptr || dynamic_cast<caf::scoped_execution_unit*>(host) != nullptr;
 }
 
+/// The asker, as an actor of this node, of a request that came from one node and is passed on to another: frames name
+/// senders by their id alone. Ends with the answer.
+class relay final : public caf::monitorable_actor {
+public:
+  relay(caf::actor_config& cfg, caf::strong_actor_ptr asker) : caf::monitorable_actor(cfg), asker_(std::move(asker)) {}
+
+  using caf::monitorable_actor::enqueue;
+  void enqueue(caf::mailbox_element_ptr what, caf::execution_unit* host) override {
+    if (!what || !what->mid.is_response())
+      return;
+    caf::strong_actor_ptr asker;
+    {
+      std::lock_guard guard{mutex_};
+      asker.swap(asker_);
+    }
+    if (!asker)
+      return;
+    asker->get()->enqueue(nullptr, what->mid, what->move_content_to_message(), host);
+    cleanup(caf::exit_reason::normal, host);
+  }
+  const char* name() const override { return "troupe.relay"; }
+
+private:
+  std::mutex mutex_;
+  caf::strong_actor_ptr asker_;
+};
+
 } // namespace
 
 bool draws_on_reserve(const caf::type_erased_tuple& content, caf::message_id mid) noexcept {
@@ -53,11 +82,11 @@ void remote_ref::enqueue(caf::mailbox_element_ptr what, caf::execution_unit* hos
   if (!what)
     return;
   if (box_ == nullptr || dead() || box_->closed()) {
-    auto why = death_reason();
-    if (what->mid.is_request()) {
-      bounce(what, why);
+    if (what->mid.is_request() && what->sender) { // not by bounce(), which would hide the reason
+      auto why = box_ != nullptr && !box_->closed() ? caf::make_error(caf::sec::request_receiver_down) : death_reason();
+      what->sender->enqueue(ctrl(), what->mid.response_id(), caf::make_message(std::move(why)), host);
     } else if (box_ != nullptr) {
-      box_->counters().bounced.fetch_add(1, std::memory_order_relaxed);
+      box_->counters().bounced.add();
     }
     return;
   }
@@ -68,6 +97,15 @@ void remote_ref::enqueue(caf::mailbox_element_ptr what, caf::execution_unit* hos
     auto sender = std::move(what->sender);
     box_->refuse(sender, mid, ctrl(), what->move_content_to_message(), std::move(why));
     return;
+  }
+  if (what->sender && what->sender->node() != home_system().node()) { // delegated by an actor of this node
+    if (mid.is_request()) {
+      caf::actor_config config;
+      what->sender = caf::make_actor<relay, caf::strong_actor_ptr>(home_system().next_actor_id(), home_system().node(),
+                                                                   &home_system(), config, std::move(what->sender));
+    } else {
+      what->sender = nullptr; // what answers cannot find its way back from there
+    }
   }
   auto reserved = draws_on_reserve(what->content(), mid);
   if (box_->loop().on_thread()) {
@@ -93,7 +131,7 @@ void remote_ref::enqueue_foreign(caf::mailbox_element_ptr what, bool reserved, b
     extras.attachments.clear();
     extras.handles.clear();
     if (auto err = box_->encoder().encode(content, out, extras, ctx)) {
-      box_->counters().encode_failed.fetch_add(1, std::memory_order_relaxed);
+      box_->counters().encode_failed.add();
       auto sender = what->sender;
       box_->refuse(sender, what->mid, ctrl(), what->move_content_to_message(), std::move(err));
       return;
@@ -115,7 +153,7 @@ void remote_ref::enqueue_foreign(caf::mailbox_element_ptr what, bool reserved, b
     total += x.size();
   auto bulk = !op->attachments.empty() || size > proto::max_inline_body;
   caf::error why;
-  if (total > box_->limits().max_message_bytes) {
+  if (total > box_->limits().max_message_bytes || size > std::numeric_limits<std::uint32_t>::max()) {
     why = make_error(errc::exceeds_limit, "a message of " + std::to_string(total) + " bytes: max-message-bytes is "
                                             + std::to_string(box_->limits().max_message_bytes));
   } else if (!box_->take_credit(*this, total, bulk, reserved)) {
@@ -132,7 +170,7 @@ void remote_ref::enqueue_foreign(caf::mailbox_element_ptr what, bool reserved, b
       scratch.shrink_to_fit();
     }
     auto sender = what->sender;
-    box_->counters().refused.fetch_add(1, std::memory_order_relaxed);
+    box_->counters().refused.add();
     auto wait = code_of(why) == errc::busy;
     box_->refuse(sender, what->mid, ctrl(), what->move_content_to_message(), std::move(why));
     if (wait)

@@ -84,12 +84,15 @@ void session_slot::export_actor(const caf::strong_actor_ptr& x) {
     return;
   }
   exports_.emplace(id, exported{x, credit_cell_ptr{new credit_cell(returns_, id), false}});
+  environment_.exported.add(x);
 }
 
 session_slot::exported* session_slot::find_export(caf::actor_id id) {
   if (auto it = exports_.find(id); it != exports_.end())
     return &it->second;
-  auto ptr = id == 0 ? environment_.node_service : environment_.system->registry().get(id);
+  auto ptr = id == 0 ? environment_.node_service : environment_.exported.find(id);
+  if (!ptr)
+    ptr = environment_.system->registry().get(id);
   if (!ptr || exports_.size() >= limits_.max_exports)
     return nullptr;
   return &exports_.emplace(id, exported{std::move(ptr), credit_cell_ptr{new credit_cell(returns_, id), false}})
@@ -131,6 +134,7 @@ void session_slot::take_monitor(const proto::message_header& header) {
 void session_slot::on_local_down(caf::actor_id id, const caf::error& why) {
   take_outbox(); // its last messages may still be there
   exports_.erase(id);
+  environment_.exported.remove(id);
   send_down(id, why);
 }
 

@@ -38,7 +38,7 @@ void session_slot::on_lane_frame(transport::inbound& message, const proto::lane_
   if (over_)
     return;
   if (header.epoch != lanes_->epoch()) {
-    counters_.foreign_frames.fetch_add(1, std::memory_order_relaxed);
+    counters_.foreign_frames.add();
     return;
   }
   if (header.kind == proto::lane_frame::bulk) {
@@ -55,7 +55,7 @@ void session_slot::on_lane_frame(transport::inbound& message, const proto::lane_
 }
 
 void session_slot::take_batch(const proto::lane_header& header, proto::frame_reader in) {
-  counters_.bytes_received.fetch_add(in.rest().size(), std::memory_order_relaxed);
+  counters_.bytes_received.add(in.rest().size());
   take_ack(header.ack, {});
   for (unsigned i = 0; i < header.count && !over_; ++i) {
     incoming x;
@@ -227,7 +227,7 @@ void session_slot::bulk_received(bulk_receive& x) {
     at += size;
     y.bytes += size;
   }
-  counters_.bytes_received.fetch_add(y.bytes, std::memory_order_relaxed);
+  counters_.bytes_received.add(y.bytes);
   take_frame(std::move(y));
 }
 
@@ -271,7 +271,7 @@ void session_slot::take_ack_frame(const proto::message_header& header, std::span
                           ->credit()
                           .give_back(std::uint64_t{x.messages} + x.bulk_messages, x.bytes + x.bulk_bytes));
     if (!ok)
-      counters_.malformed_frames.fetch_add(1, std::memory_order_relaxed);
+      counters_.malformed_frames.add();
     returned = true;
   }
   if (returned)
@@ -279,7 +279,7 @@ void session_slot::take_ack_frame(const proto::message_header& header, std::span
 }
 
 void session_slot::violation(const std::string& what) {
-  counters_.malformed_frames.fetch_add(1, std::memory_order_relaxed);
+  counters_.malformed_frames.add();
   log(2, who_.name + " broke the wire contract: " + what + "; the session ends");
   // Not from here: UCX's messages are being walked through.
   loop_.post([this, alive = alive_, what] {
@@ -329,7 +329,7 @@ void session_slot::deliver_message(incoming&& x) {
   }
   auto* target = find_export(h.target);
   if (target == nullptr) {
-    counters_.unknown_target.fetch_add(1, std::memory_order_relaxed);
+    counters_.unknown_target.add();
     reject_message(x, make_error(errc::unknown_target, "no actor " + std::to_string(h.target) + " on this node"));
     return;
   }
@@ -345,13 +345,13 @@ void session_slot::deliver_message(incoming&& x) {
   }
   auto content = box_->encoder().decode(x.body, x.attachments, types_, *this, &loop_);
   if (!content) {
-    counters_.decode_failed.fetch_add(1, std::memory_order_relaxed);
+    counters_.decode_failed.add();
     reject_message(x, std::move(content.error()));
     return;
   }
   if (from && content->match_elements<caf::exit_msg>())
     static_cast<remote_ref*>(from->get())->forget_link(to->get());
-  counters_.delivered.fetch_add(1, std::memory_order_relaxed);
+  counters_.delivered.add();
   caf::mailbox_element_ptr element{
     new tracked_element(std::move(from), mid, std::move(*content), std::move(cell), x.bytes, x.bulk)};
   to->get()->enqueue(std::move(element), &loop_);

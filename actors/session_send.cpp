@@ -16,6 +16,9 @@ namespace troupe {
 
 namespace {
 
+/// Of a message_header's size field. Attachments are not part of the body.
+constexpr std::uint64_t max_body_bytes = std::numeric_limits<std::uint32_t>::max();
+
 constexpr std::size_t frame_size(std::size_t body) {
   return sizeof(proto::message_header) + body;
 }
@@ -31,7 +34,7 @@ void session_slot::send(remote_ref& target, caf::mailbox_element_ptr what, bool 
     box_->refuse(sender, mid, target.ctrl(), what->move_content_to_message(), std::move(why));
   };
   if (over_ || closing_) {
-    counters_.bounced.fetch_add(1, std::memory_order_relaxed);
+    counters_.bounced.add();
     refuse(make_error(errc::peer_closing, "the session with " + who_.name + " is closing"));
     return;
   }
@@ -50,15 +53,15 @@ void session_slot::send(remote_ref& target, caf::mailbox_element_ptr what, bool 
     err = box_->encoder().encode(content, again, extras_, &loop_);
   }
   if (err) {
-    counters_.encode_failed.fetch_add(1, std::memory_order_relaxed);
+    counters_.encode_failed.add();
     refuse(std::move(err));
     return;
   }
   std::uint64_t total = size;
   for (auto& x : extras_.attachments)
     total += x.size();
-  if (total > limits_.max_message_bytes) {
-    counters_.refused.fetch_add(1, std::memory_order_relaxed);
+  if (total > limits_.max_message_bytes || size > max_body_bytes) {
+    counters_.refused.add();
     refuse(make_error(errc::exceeds_limit, "a message of " + std::to_string(total) + " bytes: max-message-bytes is "
                                              + std::to_string(limits_.max_message_bytes)));
     return;
@@ -82,15 +85,15 @@ void session_slot::send(remote_ref& target, caf::mailbox_element_ptr what, bool 
       body = std::move(*memory).freeze(size);
     }
   }
-  if (!box_->take_credit(target, total, bulk, reserved)) {
-    counters_.refused.fetch_add(1, std::memory_order_relaxed);
+  if (journal_.admits(total) != errc::ok || !box_->take_credit(target, total, bulk, reserved)) {
+    counters_.refused.add();
     auto sender = what->sender;
     refuse(make_error(errc::busy, "no credit for " + who_.name + ": wait for credit_available"));
     box_->await_credit(sender, target);
     return;
   }
   if (mid.is_request() && what->sender && !remember_request(what->sender, mid)) {
-    counters_.refused.fetch_add(1, std::memory_order_relaxed);
+    counters_.refused.add();
     static_cast<void>(target.credit().give_back(1, total));
     static_cast<void>((bulk ? box_->bulk_credit() : box_->inline_credit()).give_back(1, total));
     refuse(make_error(errc::busy, "max-pending-requests (" + std::to_string(limits_.max_pending_requests)
@@ -138,7 +141,7 @@ void session_slot::send(const send_op& op, op_owner owner) {
     proto::byte_writer out{scratch_};
     extras_.clear();
     if (auto err = box_->encoder().encode(op.content, out, extras_, &loop_)) {
-      counters_.encode_failed.fetch_add(1, std::memory_order_relaxed);
+      counters_.encode_failed.add();
       return refuse(code_of(err));
     }
     auto size = out.needed();
@@ -154,8 +157,12 @@ void session_slot::send(const send_op& op, op_owner owner) {
     x.attachments = extras_.attachments;
     x.handles = extras_.handles;
     x.owner = std::move(owner);
-    if (!box_->take_credit(*target, x.bytes(), x.bulk(), false)) {
-      counters_.refused.fetch_add(1, std::memory_order_relaxed);
+    if (x.bytes() > limits_.max_message_bytes || size > max_body_bytes) {
+      owner = std::move(x.owner);
+      return refuse(errc::exceeds_limit);
+    }
+    if (journal_.admits(x.bytes()) != errc::ok || !box_->take_credit(*target, x.bytes(), x.bulk(), false)) {
+      counters_.refused.add();
       owner = std::move(x.owner);
       return refuse(errc::busy);
     }
@@ -190,7 +197,7 @@ void session_slot::post_message(outbound_op& op) {
   auto sender = op.sender ? op.sender->id() : 0;
   auto target = op.target->id();
   if (op.sender && op.mid.is_request() && !remember_request(op.sender, op.mid)) {
-    counters_.refused.fetch_add(1, std::memory_order_relaxed);
+    counters_.refused.add();
     static_cast<void>(static_cast<remote_ref*>(op.target->get())->credit().give_back(1, bytes));
     static_cast<void>((op.bulk() ? box_->bulk_credit() : box_->inline_credit()).give_back(1, bytes));
     op.sender->enqueue(op.target, op.mid.response_id(),
@@ -246,10 +253,18 @@ void session_slot::post_control(proto::message_kind kind, std::uint64_t sender, 
 std::uint64_t session_slot::accept(outgoing entry, std::size_t bytes) {
   if (entry.where != nullptr)
     ++entry.where->entries;
-  counters_.accepted.fetch_add(1, std::memory_order_relaxed);
-  counters_.bytes_sent.fetch_add(bytes, std::memory_order_relaxed);
-  // Cannot be refused: the windows, the reserve and the exports are smaller than the journal together.
-  return journal_.append(std::move(entry), bytes).seq;
+  counters_.accepted.add();
+  counters_.bytes_sent.add(bytes);
+  auto* where = entry.where;
+  auto accepted = journal_.append(std::move(entry), bytes);
+  if (!accepted) { // only control frames get here: a peer that acknowledges none of a million of them
+    if (where != nullptr)
+      --where->entries;
+    counters_.failed.add();
+    if (lanes_ != nullptr)
+      lanes_->fail(errc::exceeds_limit, "the journal is full");
+  }
+  return accepted.seq;
 }
 
 bool session_slot::remember_request(const caf::strong_actor_ptr& sender, caf::message_id mid) {
@@ -275,16 +290,16 @@ void session_slot::finish(outgoing& x, errc status) {
   }
   switch (status) {
     case errc::ok:
-      counters_.ok.fetch_add(1, std::memory_order_relaxed);
+      counters_.ok.add();
       break;
     case errc::canceled:
-      counters_.canceled.fetch_add(1, std::memory_order_relaxed);
+      counters_.canceled.add();
       break;
     case errc::indeterminate:
-      counters_.indeterminate.fetch_add(1, std::memory_order_relaxed);
+      counters_.indeterminate.add();
       break;
     default:
-      counters_.failed.fetch_add(1, std::memory_order_relaxed);
+      counters_.failed.add();
   }
   if (x.owner.actor)
     x.owner.actor->enqueue(nullptr, caf::make_message_id(), caf::make_message(op_done{x.owner.op_id, status}), &loop_);
@@ -370,7 +385,7 @@ void session_slot::flush() {
     header->epoch_key = lanes_->peer_key();
     header->epoch = lanes_->epoch();
     errc why{};
-    counters_.batches_sent.fetch_add(1, std::memory_order_relaxed);
+    counters_.batches_sent.add();
     switch (lanes_->post_batch(x.where->data.data() + x.offset, x.size, *x.where, why)) {
       case transport::post_status::completed:
         --x.where->in_flight;
@@ -428,7 +443,7 @@ void session_slot::post_bulk() {
     proto::lane_header header{lanes_->peer_key(), window_.cumulative(), lanes_->epoch(), proto::lane_frame::bulk, 1};
     std::memcpy(x->header.data(), &header, sizeof(header));
     errc why{};
-    counters_.bulk_sent.fetch_add(1, std::memory_order_relaxed);
+    counters_.bulk_sent.add();
     auto status = transport::post_status::failed;
     auto pieces = x->attachments.size() + (x->body.empty() ? 0 : 1);
     if (pieces <= 1) {

@@ -31,6 +31,14 @@ std::uint64_t urgent_bytes(const session_limits& x) {
                                       / urgent_fraction);
 }
 
+/// Everything that credit and the reserves admit, and one message above its window.
+transport::journal_limits journal_limits_of(const session_limits& x) {
+  transport::journal_limits limits;
+  limits.max_bytes = x.window_bytes + x.bulk_window_bytes + 2 * (x.reserve_bytes + x.max_message_bytes)
+                     + transport::default_window * sizeof(proto::message_header);
+  return limits;
+}
+
 /// The address without its port: lanes are offered where the link is.
 std::string host_of(const std::string& address) {
   auto host = address.substr(0, address.rfind(':'));
@@ -49,6 +57,7 @@ session_slot::session_slot(progress_loop& loop, session_environment& environment
     observer_(&observer),
     counters_(box_->counters()),
     limits_(box_->limits()),
+    journal_(journal_limits_of(box_->limits())),
     progress_{loop, *this},
     chunks_(progress_),
     bulk_sends_(progress_),
@@ -69,27 +78,26 @@ void session_slot::log(int level, const std::string& text) const {
 
 session_state session_slot::state() const {
   session_state x;
-  auto get = [](const std::atomic<std::uint64_t>& y) { return y.load(std::memory_order_relaxed); };
   x.who = who_;
   x.up = up_ && !over_;
-  x.accepted = get(counters_.accepted);
-  x.ok = get(counters_.ok);
-  x.failed = get(counters_.failed);
-  x.canceled = get(counters_.canceled);
-  x.indeterminate = get(counters_.indeterminate);
-  x.refused = get(counters_.refused);
-  x.bounced = get(counters_.bounced);
-  x.dropped = get(counters_.dropped);
-  x.encode_failed = get(counters_.encode_failed);
-  x.decode_failed = get(counters_.decode_failed);
-  x.unknown_target = get(counters_.unknown_target);
-  x.foreign_frames = get(counters_.foreign_frames);
-  x.malformed_frames = get(counters_.malformed_frames);
-  x.delivered = get(counters_.delivered);
-  x.batches_sent = get(counters_.batches_sent);
-  x.bulk_sent = get(counters_.bulk_sent);
-  x.bytes_sent = get(counters_.bytes_sent);
-  x.bytes_received = get(counters_.bytes_received);
+  x.accepted = counters_.accepted.load();
+  x.ok = counters_.ok.load();
+  x.failed = counters_.failed.load();
+  x.canceled = counters_.canceled.load();
+  x.indeterminate = counters_.indeterminate.load();
+  x.refused = counters_.refused.load();
+  x.bounced = counters_.bounced.load();
+  x.dropped = counters_.dropped.load();
+  x.encode_failed = counters_.encode_failed.load();
+  x.decode_failed = counters_.decode_failed.load();
+  x.unknown_target = counters_.unknown_target.load();
+  x.foreign_frames = counters_.foreign_frames.load();
+  x.malformed_frames = counters_.malformed_frames.load();
+  x.delivered = counters_.delivered.load();
+  x.batches_sent = counters_.batches_sent.load();
+  x.bulk_sent = counters_.bulk_sent.load();
+  x.bytes_sent = counters_.bytes_sent.load();
+  x.bytes_received = counters_.bytes_received.load();
   x.journal_entries = journal_.size();
   x.journal_bytes = journal_.bytes();
   x.held_back = window_.held_count();
@@ -270,8 +278,8 @@ void session_slot::say_goodbye_if_ready() {
 void session_slot::take_goodbye(const v1::Goodbye& goodbye) {
   goodbye_last_ = goodbye.last_sequence();
   goodbye_reason_ = goodbye.reason();
-  goodbye_code_ = is_errc(static_cast<std::uint8_t>(goodbye.code())) ? static_cast<errc>(goodbye.code())
-                                                                     : errc::peer_closing;
+  auto known = goodbye.code() <= 0xff && is_errc(static_cast<std::uint8_t>(goodbye.code()));
+  goodbye_code_ = known ? static_cast<errc>(goodbye.code()) : errc::peer_closing;
   goodbye_heard_ = true;
   if (goodbye_code_ != errc::peer_closing) // it gave up on us: nothing more will come, and nobody waits for an answer
     return end(make_error(goodbye_code_, who_.name + " ended the session: " + goodbye_reason_), true);
@@ -363,7 +371,7 @@ void session_slot::end(caf::error why, bool peer_is_gone) {
   if (observer_ != nullptr)
     observer_->on_session_over(why);
   settle_send_side(why);
-  window_.drop_held([this](std::uint64_t, incoming&&) { counters_.dropped.fetch_add(1, std::memory_order_relaxed); });
+  window_.drop_held([this](std::uint64_t, incoming&&) { counters_.dropped.add(); });
   exports_.clear();
   if (auto code = code_of(why); code == errc::timed_out || code == errc::protocol_error)
     link_->goodbye(0, code_of(why), "the session was given up");

@@ -19,6 +19,7 @@
 
 #include <troupe/actors/codec.hpp>
 #include <troupe/actors/credit_returns.hpp>
+#include <troupe/actors/export_table.hpp>
 #include <troupe/actors/handle_source.hpp>
 #include <troupe/actors/lanes.hpp>
 #include <troupe/actors/outbox.hpp>
@@ -48,6 +49,8 @@ struct session_environment {
   std::function<void(int level, const std::string& text)> log;
   /// What this node takes in from one peer.
   session_limits limits;
+  /// What any session exported: a peer may have a handle from another node.
+  export_table exported;
 };
 
 /// Who hears of a session: its actor. Called on the loop.

@@ -9,9 +9,11 @@ namespace {
 // The length of the UTF-8 character that begins at `at`, 0 when there is none.
 std::size_t character_at(std::string_view text, std::size_t at) noexcept {
   auto lead = static_cast<unsigned char>(text[at]);
-  std::size_t n = lead < 0x80 ? 1 : lead >= 0xc2 && lead < 0xe0 ? 2 : lead >= 0xe0 && lead < 0xf0 ? 3
-                : lead >= 0xf0 && lead < 0xf5                   ? 4
-                                                                : 0;
+  std::size_t n = lead < 0x80                   ? 1
+                  : lead >= 0xc2 && lead < 0xe0 ? 2
+                  : lead >= 0xe0 && lead < 0xf0 ? 3
+                  : lead >= 0xf0 && lead < 0xf5 ? 4
+                                                : 0;
   if (n == 0 || at + n > text.size())
     return 0;
   for (std::size_t i = 1; i < n; ++i)
@@ -20,8 +22,8 @@ std::size_t character_at(std::string_view text, std::size_t at) noexcept {
   if (n > 1) {
     // Overlong forms, surrogates and what lies beyond U+10FFFF are no UTF-8 either.
     auto second = static_cast<unsigned char>(text[at + 1]);
-    if ((lead == 0xe0 && second < 0xa0) || (lead == 0xed && second >= 0xa0) || (lead == 0xf0 && second < 0x90)
-        || (lead == 0xf4 && second >= 0x90))
+    if ((lead == 0xe0 && second < 0xa0) || (lead == 0xed && second >= 0xa0) || (lead == 0xf0 && second < 0x90) ||
+        (lead == 0xf4 && second >= 0x90))
       return 0;
   }
   return n;
@@ -128,20 +130,30 @@ std::string_view check(const v1::LaneFailed& x) {
 std::string_view field_out_of_limits(const v1::LinkFrame& frame) {
   using kind = v1::LinkFrame;
   switch (frame.kind_case()) {
-  case kind::kHello: return check(frame.hello());
-  case kind::kProof: return check(frame.proof());
-  case kind::kWelcome: return check(frame.welcome());
-  case kind::kReject: return check(frame.reject());
-  case kind::kGoodbye: return check(frame.goodbye());
-  case kind::kTypeTable: return check(frame.type_table());
-  case kind::kLaneOffer: return check(frame.lane_offer());
-  case kind::kLaneFailed: return check(frame.lane_failed());
+  case kind::kHello:
+    return check(frame.hello());
+  case kind::kProof:
+    return check(frame.proof());
+  case kind::kWelcome:
+    return check(frame.welcome());
+  case kind::kReject:
+    return check(frame.reject());
+  case kind::kGoodbye:
+    return check(frame.goodbye());
+  case kind::kTypeTable:
+    return check(frame.type_table());
+  case kind::kLaneOffer:
+    return check(frame.lane_offer());
+  case kind::kLaneFailed:
+    return check(frame.lane_failed());
   case kind::kHeartbeat:
   case kind::kPing:
   case kind::kPong:
   case kind::kGoodbyeAck:
-  case kind::kLanesUp: return {};
-  case kind::KIND_NOT_SET: break;
+  case kind::kLanesUp:
+    return {};
+  case kind::KIND_NOT_SET:
+    break;
   }
   return "kind";
 }

@@ -50,7 +50,7 @@ public:
   /// Listens on config().listen, or on any free port of the loopback interface when that is unset, and returns the port.
   /// Errors: address_in_use, invalid_address, not_allowed.
   caf::expected<std::uint16_t> listen();
-  /// Listens on "host:port" (port 0: any free one).
+  /// Listens on "host:port" (port 0: any free one). May be called for several addresses; they end together.
   caf::expected<std::uint16_t> listen(const std::string& address);
   /// Stops listening; peers stay.
   void stop_listening();

@@ -17,7 +17,7 @@ session_limits sending_limits(const session_limits& ours, const transport::link_
     if (told != 0)
       mine = std::min(told, most);
   };
-  constexpr std::uint64_t most_messages = transport::max_credit_messages / 2;
+  constexpr std::uint64_t most_messages = transport::default_window / 4; // two windows and their reserves fit
   constexpr std::uint64_t most_bytes = transport::max_credit_bytes / 2;
   take(x.window_messages, theirs.window_messages, most_messages);
   take(x.window_bytes, theirs.window_bytes, most_bytes);
@@ -41,6 +41,8 @@ void peers_state::add(const std::shared_ptr<transport::link>& link) {
   auto& loop = environment_.loops->loop(next_loop_++ % environment_.loops->loops());
   auto box = std::make_shared<outbox>(loop, *environment_.encoder, node_id_of(who.name, who.incarnation), who.name,
                                       sending_limits(environment_.sessions->limits, who.limits));
+  // References that were made while there was no session with this node are dead and stay so: new ones come now.
+  environment_.sessions->proxies->erase(box->peer());
   environment_.table->add(box);
   session_seed seed{environment_.sessions, environment_.workers, link, box, caf::actor_cast<caf::actor>(self_)};
   auto session = loop.spawn_functor<caf::hidden>(session_actor, std::move(seed));
@@ -115,8 +117,10 @@ void peers_state::await(std::uint64_t session, caf::response_promise promise) {
       it->second.waiting.push_back(std::move(promise));
   } else if (auto ended = ended_.find(session); ended != ended_.end()) {
     promise.deliver(ended->second);
-  } else {
+  } else if (early_.size() < max_early) {
     early_[session].push_back(std::move(promise));
+  } else {
+    promise.deliver(make_error(errc::busy, "too many connections at once"));
   }
 }
 

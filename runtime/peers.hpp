@@ -61,6 +61,8 @@ public:
   static inline const char* name = "troupe.peers";
   /// Sessions that ended are remembered for late await_sessions.
   static constexpr std::size_t max_ended = 256;
+  /// Sessions that are awaited although their link was not announced yet.
+  static constexpr std::size_t max_early = 4096;
 
   explicit peers_state(caf::event_based_actor* self) noexcept : self_(self) {}
 

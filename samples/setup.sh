@@ -9,8 +9,9 @@ packages=(
   # to build
   g++ cmake ninja-build pkg-config protobuf-compiler
   libucx-dev libibverbs-dev libcaf-dev libprotobuf-dev libasio-dev libssl-dev libcli11-dev libspdlog-dev libfmt-dev
+  nlohmann-json3-dev
   # to test and measure
-  libgtest-dev libgmock-dev libbenchmark-dev nlohmann-json3-dev ucx-utils iproute2 nftables python3
+  libgtest-dev libgmock-dev libbenchmark-dev ucx-utils iproute2 nftables python3
 )
 
 if [[ ${1:-} == --list ]]; then

@@ -165,7 +165,8 @@ handshake::step handshake::take(std::span<const std::byte> body, std::string& ou
                   "refused by the peer: " + proto::clean_link_text(frame.reject().text()));
     }
     break;
-  default: break;
+  default:
+    break;
   }
   return refuse(errc::protocol_error, "this frame does not belong here in the handshake", out);
 }
@@ -178,14 +179,15 @@ handshake::step handshake::take_hello(const v1::Hello& hello, std::span<const st
   auto most = std::min(offer_.max_version, hello.max_version());
   if (hello.min_version() > most || offer_.min_version > most)
     return refuse(errc::bad_version,
-                  "protocol versions do not meet: node " + quoted(offer_.identity.name) + " speaks "
-                    + versions(offer_.min_version, offer_.max_version) + ", node " + quoted(hello.name()) + " speaks "
-                    + versions(hello.min_version(), hello.max_version()) + "; update the older one",
+                  "protocol versions do not meet: node " + quoted(offer_.identity.name) + " speaks " +
+                      versions(offer_.min_version, offer_.max_version) + ", node " + quoted(hello.name()) + " speaks " +
+                      versions(hello.min_version(), hello.max_version()) + "; update the older one",
                   out);
   peer_.version = most;
   if (peer_.identity() == offer_.identity)
     return refuse(errc::self_connect,
-                  "node " + quoted(offer_.identity.name) + " connected to itself; give the address of another node", out);
+                  "node " + quoted(offer_.identity.name) + " connected to itself; give the address of another node",
+                  out);
   if (role_ == role::dialler) {
     state_ = state::expects_caller;
     return step::peer_known;
@@ -212,8 +214,8 @@ handshake::step handshake::take_proof(const v1::LinkFrame& frame, std::string& o
   auto expected = hmac_sha256(secret_, signed_bytes(role::dialler, wish(verify_only_, peer_serial_)));
   if (!same_digest(expected, frame.proof().hmac()))
     return refuse(errc::authentication_failed,
-                  "node " + quoted(peer_.name) + " has another secret than node " + quoted(offer_.identity.name)
-                    + "; give both the same",
+                  "node " + quoted(peer_.name) + " has another secret than node " + quoted(offer_.identity.name) +
+                      "; give both the same",
                   out);
   state_ = state::expects_caller;
   return step::peer_proved;
@@ -225,8 +227,12 @@ handshake::step handshake::welcome(link_terms::outcome result, std::uint64_t ser
   terms.set_serial(serial);
   terms.set_version(peer_.version);
   switch (result) {
-  case link_terms::outcome::verified: terms.set_outcome(v1::Terms::VERIFIED); break;
-  case link_terms::outcome::deferred: terms.set_outcome(v1::Terms::DEFERRED); break;
+  case link_terms::outcome::verified:
+    terms.set_outcome(v1::Terms::VERIFIED);
+    break;
+  case link_terms::outcome::deferred:
+    terms.set_outcome(v1::Terms::DEFERRED);
+    break;
   case link_terms::outcome::established:
     terms_.transport = choose_transport();
     if (terms_.transport.empty())
@@ -255,8 +261,8 @@ handshake::step handshake::take_welcome(const v1::LinkFrame& frame, std::string&
   const auto& welcome = frame.welcome();
   auto expected = hmac_sha256(secret_, signed_bytes(role::acceptor, welcome.terms()));
   if (!same_digest(expected, welcome.hmac()))
-    return fail(errc::authentication_failed, "whoever answered for node " + quoted(peer_.name)
-                                               + " does not know the secret; check the address, and that both have the "
+    return fail(errc::authentication_failed, "whoever answered for node " + quoted(peer_.name) +
+                                                 " does not know the secret; check the address, and that both have the "
                                                  "same secret");
   v1::Terms terms;
   if (!terms.ParseFromString(welcome.terms()))
@@ -323,8 +329,8 @@ std::string handshake::choose_transport() const {
 }
 
 std::string handshake::no_transport_text() const {
-  auto text = "no transport in common: node " + quoted(offer_.identity.name) + " allows " + join(offer_.transports)
-              + ", node " + quoted(peer_.name) + " allows " + join(peer_.transports);
+  auto text = "no transport in common: node " + quoted(offer_.identity.name) + " allows " + join(offer_.transports) +
+              ", node " + quoted(peer_.name) + " allows " + join(peer_.transports);
   if (contains(offer_.transports, "shm") && contains(peer_.transports, "shm"))
     text += peer_.same_host ? ", but they run as different users" : ", but they are not on the same host";
   return text + "; set the transport of one of them to auto";

@@ -80,8 +80,8 @@ public:
   /// Takes one frame, without its length; appends what is to be sent to `out`.
   step take(std::span<const std::byte> body, std::string& out);
 
-  /// Dialler, at peer_known. `verify_only`: open nothing, only let the peer prove who it is. `serial`: larger than in every
-  /// earlier prove() and welcome() of this node.
+  /// Dialler, at peer_known. `verify_only`: open nothing, only let the peer prove who it is. `serial`: larger than in
+  /// every earlier prove() and welcome() of this node.
   void prove(bool verify_only, std::uint64_t serial, std::string& out);
 
   /// Acceptor, at peer_proved: what the dialler asked for.

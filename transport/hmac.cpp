@@ -18,9 +18,8 @@ hmac_digest hmac_sha256(std::string_view key, std::string_view message) {
   // OpenSSL reads a null key as "the one of last time".
   const auto* data = key.empty() ? "" : key.data();
   if (HMAC(EVP_sha256(), data, static_cast<int>(key.size()), reinterpret_cast<const unsigned char*>(message.data()),
-           message.size(), reinterpret_cast<unsigned char*>(out.data()), &size)
-        == nullptr
-      || size != out.size())
+           message.size(), reinterpret_cast<unsigned char*>(out.data()), &size) == nullptr ||
+      size != out.size())
     throw std::runtime_error("HMAC-SHA-256 is not available from OpenSSL: check its configuration (openssl.cnf)");
   return out;
 }

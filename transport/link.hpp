@@ -63,13 +63,13 @@ public:
 
   // -- use: all @threadsafe -----------------------------------------------------
 
-  /// Frames and a down that came before are kept (max_link_unhandled_frames) and handed over, in order. The link lets go
-  /// of the handler when it is down.
+  /// Frames and a down that came before are kept (max_link_unhandled_frames) and handed over, in order. The link lets
+  /// go of the handler when it is down.
   void set_handler(std::shared_ptr<link_handler> handler);
 
-  /// Queues a frame of a kind that on_frame() takes. False when the link is down, the frame is of another kind or breaks a
-  /// limit of its fields (proto/link_codec.hpp), or max_link_outgoing_bytes wait already; the latter also closes the link
-  /// with errc::exceeds_limit.
+  /// Queues a frame of a kind that on_frame() takes. False when the link is down, the frame is of another kind or
+  /// breaks a limit of its fields (proto/link_codec.hpp), or max_link_outgoing_bytes wait already; the latter also
+  /// closes the link with errc::exceeds_limit.
   bool send(const v1::LinkFrame& frame);
 
   /// Queues a Goodbye. The link stays up: wait for the GoodbyeAck, then close(). False as send().

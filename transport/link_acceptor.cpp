@@ -66,8 +66,8 @@ void link_acceptor::take() {
 }
 
 void link_acceptor::refuse_waiting(int error) {
-  core_.accept_failed({errc::no_resource, "cannot take connections: " + std::generic_category().message(error)
-                                            + "; close something, or raise the limit (ulimit -n)"});
+  core_.accept_failed({errc::no_resource, "cannot take connections: " + std::generic_category().message(error) +
+                                              "; close something, or raise the limit (ulimit -n)"});
   if (!spare_)
     spare_ = open_spare();
   auto text = encode_reject(errc::no_resource, "the node is out of file descriptors; try again later");

@@ -27,8 +27,8 @@ inline constexpr std::size_t max_link_unhandled_bytes = 4u << 20;
 inline constexpr std::chrono::milliseconds link_linger{500};
 /// How long an answer to "are you there?" may take when another process claims the peer's name.
 inline constexpr std::chrono::milliseconds link_probe_wait{500};
-/// A process that exits closes its sockets a little before its pidfd tells: how long a closed link waits for that before
-/// it says that the peer may live on.
+/// A process that exits closes its sockets a little before its pidfd tells: how long a closed link waits for that
+/// before it says that the peer may live on.
 inline constexpr std::chrono::milliseconds process_exit_grace{15};
 /// The same once the process is known to be exiting; on a busy machine it may not get to its last step for a while.
 inline constexpr std::chrono::milliseconds process_exit_wait{1000};

@@ -23,8 +23,8 @@ link_offer make_offer(const link_config& config) {
   out.down_after = config.down_after;
   out.heartbeat = config.heartbeat.count() > 0 ? config.heartbeat : std::max(min_heartbeat, config.down_after / 4);
   for (const auto& transport : config.transports)
-    if (config.transport == transport_policy::automatic
-        || transport == (config.transport == transport_policy::shm ? "shm" : "tcp"))
+    if (config.transport == transport_policy::automatic ||
+        transport == (config.transport == transport_policy::shm ? "shm" : "tcp"))
       out.transports.push_back(transport);
   return out;
 }
@@ -191,8 +191,8 @@ void link_core::dial(const std::string& host, std::uint16_t port, std::chrono::m
   auto full = dials_.size() >= config_.max_pending_dials;
   dials_.insert(dial);
   if (full)
-    dial->fail({errc::busy, "more than " + std::to_string(config_.max_pending_dials)
-                              + " dials are pending; wait for some to end"});
+    dial->fail({errc::busy,
+                "more than " + std::to_string(config_.max_pending_dials) + " dials are pending; wait for some to end"});
   else
     dial->start();
 }

@@ -29,8 +29,9 @@ void link_dial::start() {
   deadline_.expires_after(allowed_);
   deadline_.async_wait([self = shared_from_this()](const asio::error_code& why) {
     if (!why)
-      self->fail({errc::timed_out, "cannot reach node at " + self->what_ + ": no answer within " + in_ms(self->allowed_)
-                                     + " while " + self->stage_ + "; check the address, and that the node runs"});
+      self->fail({errc::timed_out, "cannot reach node at " + self->what_ + ": no answer within " +
+                                       in_ms(self->allowed_) + " while " + self->stage_ +
+                                       "; check the address, and that the node runs"});
   });
   // The helper thread may be done long after this dial and its service are.
   core_->lookups().start(host_, port_,
@@ -82,18 +83,17 @@ void link_dial::await_connection() {
   // An address that does not answer leaves time for those behind it.
   if (next_address_ < addresses_.size())
     limit_step(allowed_ / static_cast<int>(addresses_.size()));
-  connecting_.async_wait(asio::posix::stream_descriptor::wait_write,
-                         [self = shared_from_this()](const asio::error_code& why) {
-                           if (why || !self->done_ || !self->connecting_.is_open())
-                             return;
-                           self->step_timer_.cancel();
-                           auto outcome = connect_outcome(self->connecting_.native_handle(),
-                                                          self->addresses_[self->next_address_ - 1]);
-                           if (outcome.code == errc::ok)
-                             self->shake_hands();
-                           else
-                             self->connection_failed(std::move(outcome));
-                         });
+  connecting_.async_wait(
+      asio::posix::stream_descriptor::wait_write, [self = shared_from_this()](const asio::error_code& why) {
+        if (why || !self->done_ || !self->connecting_.is_open())
+          return;
+        self->step_timer_.cancel();
+        auto outcome = connect_outcome(self->connecting_.native_handle(), self->addresses_[self->next_address_ - 1]);
+        if (outcome.code == errc::ok)
+          self->shake_hands();
+        else
+          self->connection_failed(std::move(outcome));
+      });
 }
 
 void link_dial::connection_failed(failure why) {
@@ -108,8 +108,8 @@ void link_dial::limit_step(std::chrono::milliseconds most) {
   step_timer_.async_wait([self = shared_from_this(), most](const asio::error_code& why) {
     if (why || !self->done_)
       return;
-    failure late{errc::timed_out, "cannot reach node at " + self->what_ + ": no answer within " + in_ms(most) + " while "
-                                    + self->stage_ + "; check what listens there"};
+    failure late{errc::timed_out, "cannot reach node at " + self->what_ + ": no answer within " + in_ms(most) +
+                                      " while " + self->stage_ + "; check what listens there"};
     if (self->socket_)
       self->fail(std::move(late));
     else
@@ -132,8 +132,12 @@ void link_dial::shake_hands() {
 void link_dial::on_frame(std::span<const std::byte> body) {
   std::string out;
   switch (handshake_->take(body, out)) {
-  case handshake::step::peer_known: peer_known(); break;
-  case handshake::step::settled: settled(); break;
+  case handshake::step::peer_known:
+    peer_known();
+    break;
+  case handshake::step::settled:
+    settled();
+    break;
   default:
     socket_->send(out);
     fail({handshake_->why().code, "no link to node at " + what_ + ": " + handshake_->why().text});
@@ -164,15 +168,17 @@ void link_dial::peer_known() {
     handshake_->prove(false, core_->next_serial(), out);
     break;
   case outbound::exists:
-  case outbound::join: handshake_->prove(true, core_->next_serial(), out); break;
+  case outbound::join:
+    handshake_->prove(true, core_->next_serial(), out);
+    break;
   case outbound::probe: {
     auto old = table.namesake(who);
     link_core::state_of(old).probe([self = shared_from_this(), old, who](bool alive) {
       if (!self->done_)
         return;
       if (alive) {
-        self->fail({errc::name_in_use, "no link to node at " + self->what_ + ": it is called '" + who.name
-                                         + "', and so is another node this one is linked to; rename one of them"});
+        self->fail({errc::name_in_use, "no link to node at " + self->what_ + ": it is called '" + who.name +
+                                           "', and so is another node this one is linked to; rename one of them"});
         return;
       }
       self->silent_namesake_ = old;
@@ -181,8 +187,8 @@ void link_dial::peer_known() {
     return;
   }
   case outbound::full:
-    fail({errc::no_resource, "no link to node at " + what_ + ": this node has its maximum of "
-                               + std::to_string(core_->config().max_links) + " links; raise the limit, or close some"});
+    fail({errc::no_resource, "no link to node at " + what_ + ": this node has its maximum of " +
+                                 std::to_string(core_->config().max_links) + " links; raise the limit, or close some"});
     return;
   }
   socket_->send(out);
@@ -191,7 +197,9 @@ void link_dial::peer_known() {
 void link_dial::settled() {
   auto who = handshake_->peer().identity();
   switch (handshake_->terms().result) {
-  case link_terms::outcome::established: established(); break;
+  case link_terms::outcome::established:
+    established();
+    break;
   case link_terms::outcome::verified:
     socket_->finish();
     // What this dial counted on, a link or another dial, may have come to its end meanwhile.
@@ -221,11 +229,11 @@ void link_dial::established() {
   auto& table = core_->table();
   if (auto old = table.namesake(who); old && old == silent_namesake_)
     link_core::state_of(old).down(
-      {errc::stale_incarnation, "node '" + who.name + "' is dead: another process has its name, and it did not answer",
-       true});
+        {errc::stale_incarnation,
+         "node '" + who.name + "' is dead: another process has its name, and it did not answer", true});
   if (table.namesake(who)) {
-    fail({errc::name_in_use, "no link to node at " + what_ + ": it is called '" + who.name
-                               + "', and so is another node this one is linked to; rename one of them"});
+    fail({errc::name_in_use, "no link to node at " + what_ + ": it is called '" + who.name +
+                                 "', and so is another node this one is linked to; rename one of them"});
     return;
   }
   release_claim();

@@ -13,8 +13,8 @@ void link_inbound::start() {
   deadline_.expires_after(core_->config().handshake_deadline);
   deadline_.async_wait([self = shared_from_this()](const asio::error_code& why) {
     if (!why)
-      self->refuse(errc::timed_out, "no handshake within " + std::to_string(self->core_->config().handshake_deadline.count())
-                                      + " ms");
+      self->refuse(errc::timed_out,
+                   "no handshake within " + std::to_string(self->core_->config().handshake_deadline.count()) + " ms");
   });
   socket_->start(shared_from_this());
 }
@@ -22,15 +22,19 @@ void link_inbound::start() {
 void link_inbound::on_frame(std::span<const std::byte> body) {
   std::string out;
   switch (handshake_.take(body, out)) {
-  case handshake::step::more: socket_->send(out); break;
-  case handshake::step::peer_proved: decide(); break;
-  default: finish(handshake_.why(), out); break;
+  case handshake::step::more:
+    socket_->send(out);
+    break;
+  case handshake::step::peer_proved:
+    decide();
+    break;
+  default:
+    finish(handshake_.why(), out);
+    break;
   }
 }
 
-void link_inbound::on_end(failure why) {
-  finish({why.code, "no handshake: " + why.text}, {});
-}
+void link_inbound::on_end(failure why) { finish({why.code, "no handshake: " + why.text}, {}); }
 
 void link_inbound::refuse(errc code, const std::string& text) {
   if (done_)
@@ -49,12 +53,17 @@ void link_inbound::decide() {
   auto who = handshake_.peer().identity();
   auto& table = core_->table();
   switch (table.on_proof(who, handshake_.peer_serial())) {
-  case inbound::accept: welcome(link_terms::outcome::established); return;
-  case inbound::defer: welcome(link_terms::outcome::deferred); return;
+  case inbound::accept:
+    welcome(link_terms::outcome::established);
+    return;
+  case inbound::defer:
+    welcome(link_terms::outcome::deferred);
+    return;
   case inbound::replace: {
     auto old = table.find(who);
     link_core::state_of(old).down(
-      {errc::peer_reset, "link to node '" + who.name + "' lost: the peer dialled again, it has lost the old one", false});
+        {errc::peer_reset, "link to node '" + who.name + "' lost: the peer dialled again, it has lost the old one",
+         false});
     // The one whose link it was may have asked for anything meanwhile.
     decide();
     return;
@@ -65,20 +74,21 @@ void link_inbound::decide() {
       if (self->done_)
         return;
       if (alive) {
-        self->refuse(errc::name_in_use, "the name '" + who.name + "' belongs to another process that is alive; give "
-                                        "this node another name");
+        self->refuse(errc::name_in_use, "the name '" + who.name +
+                                            "' belongs to another process that is alive; give "
+                                            "this node another name");
         return;
       }
       link_core::state_of(old).down(
-        {errc::stale_incarnation,
-         "node '" + who.name + "' is dead: another process has its name, and it did not answer", true});
+          {errc::stale_incarnation,
+           "node '" + who.name + "' is dead: another process has its name, and it did not answer", true});
       self->decide();
     });
     return;
   }
   case inbound::full:
-    refuse(errc::no_resource, "this node has its maximum of " + std::to_string(core_->config().max_links)
-                                + " links; raise the limit, or close some");
+    refuse(errc::no_resource, "this node has its maximum of " + std::to_string(core_->config().max_links) +
+                                  " links; raise the limit, or close some");
     return;
   }
 }

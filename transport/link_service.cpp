@@ -63,9 +63,8 @@ void link_service::stop_listening() {
 void link_service::dial(const std::string& host, std::uint16_t port, std::chrono::milliseconds deadline,
                         dial_callback done) {
   auto shared = std::make_shared<dial_callback>(std::move(done));
-  if (!core_->post([core = core_, host, port, deadline, shared] {
-        core->dial(host, port, deadline, std::move(*shared));
-      }))
+  if (!core_->post(
+          [core = core_, host, port, deadline, shared] { core->dial(host, port, deadline, std::move(*shared)); }))
     (*shared)(shut_down());
 }
 

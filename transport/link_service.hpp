@@ -25,8 +25,8 @@ public:
   using accept_handler = std::function<void(std::shared_ptr<link>)>;
   using dial_callback = std::function<void(result<std::shared_ptr<link>>)>;
 
-  /// Starts the thread. Throws std::invalid_argument when a field of `config` is out of its limits, std::system_error when
-  /// the system has no thread or descriptors.
+  /// Starts the thread. Throws std::invalid_argument when a field of `config` is out of its limits, std::system_error
+  /// when the system has no thread or descriptors.
   explicit link_service(link_config config);
 
   /// As shutdown(). Not on the link thread.
@@ -34,13 +34,13 @@ public:
   link_service(const link_service&) = delete;
   link_service& operator=(const link_service&) = delete;
 
-  /// Gets each link once, on the link thread, when it is up, whoever dialled it, and before the callback of the dial. Set
-  /// it first; links that come up without it are kept for it.
+  /// Gets each link once, on the link thread, when it is up, whoever dialled it, and before the callback of the dial.
+  /// Set it first; links that come up without it are kept for it.
   void set_accept_handler(accept_handler handler);
 
-  /// Listens on host:port (port 0: any) and returns the port. `host` is resolved here, in the caller's thread: a name may
-  /// block for seconds. Fails with address_in_use, invalid_address, not_allowed or no_resource. May be called for several
-  /// addresses.
+  /// Listens on host:port (port 0: any) and returns the port. `host` is resolved here, in the caller's thread: a name
+  /// may block for seconds. Fails with address_in_use, invalid_address, not_allowed or no_resource. May be called for
+  /// several addresses.
   result<std::uint16_t> listen(const std::string& host, std::uint16_t port);
 
   /// Closes all listening sockets, and connections that are not links yet. When it returns the ports are free.
@@ -53,9 +53,9 @@ public:
 
   [[nodiscard]] link_counters counters() const;
 
-  /// Ends every link (on_down with errc::canceled), dial and listener, then the thread. Idempotent. On the link thread it
-  /// begins all that and returns; elsewhere everything has ended when it returns, and no callback runs any more. The last
-  /// frames to peers that do not take them may hold it up for link_linger.
+  /// Ends every link (on_down with errc::canceled), dial and listener, then the thread. Idempotent. On the link thread
+  /// it begins all that and returns; elsewhere everything has ended when it returns, and no callback runs any more. The
+  /// last frames to peers that do not take them may hold it up for link_linger.
   void shutdown();
 
 private:

@@ -37,7 +37,8 @@ void link_socket::start(std::shared_ptr<owner> whose) {
     wait_to_read();
   else
     asio::post(descriptor_.get_executor(), [self = shared_from_this()] {
-      self->end({errc::no_resource, "the socket cannot be watched; the system's limit of watched descriptors is reached"});
+      self->end(
+          {errc::no_resource, "the socket cannot be watched; the system's limit of watched descriptors is reached"});
     });
 }
 
@@ -136,8 +137,8 @@ bool link_socket::read(std::size_t most) {
       return true;
     eof_ = n <= 0;
     if (n == 0) {
-      end({errc::peer_reset, cutter_.in_frame() ? "the peer closed the connection within a frame"
-                                                : "the peer closed the connection"});
+      end({errc::peer_reset,
+           cutter_.in_frame() ? "the peer closed the connection within a frame" : "the peer closed the connection"});
       return false;
     }
     if (n < 0) {
@@ -158,18 +159,21 @@ void link_socket::hand_out() {
   std::span<const std::byte> body;
   while (open() && !finishing_ && !ended_) {
     switch (cutter_.next(body)) {
-    case status::need_more: return;
+    case status::need_more:
+      return;
     case status::frame: {
       auto whose = owner_; // it may hand the socket over, or let go of it
       whose->on_frame(body);
       break;
     }
     case status::too_large:
-      end({errc::exceeds_limit, "a frame of " + std::to_string(cutter_.claimed()) + " bytes exceeds the limit of "
-                                  + std::to_string(cutter_.bound()) + "; the stream goes on with \"" + cutter_.excerpt()
-                                  + "\""});
+      end({errc::exceeds_limit, "a frame of " + std::to_string(cutter_.claimed()) + " bytes exceeds the limit of " +
+                                    std::to_string(cutter_.bound()) + "; the stream goes on with \"" +
+                                    cutter_.excerpt() + "\""});
       return;
-    case status::empty: end({errc::protocol_error, "a frame of no bytes"}); return;
+    case status::empty:
+      end({errc::protocol_error, "a frame of no bytes"});
+      return;
     }
   }
 }

@@ -10,8 +10,8 @@
 #include <utility> // Asio 1.22 uses std::exchange without it
 
 #include <asio/io_context.hpp>
-#include <asio/post.hpp>
 #include <asio/posix/stream_descriptor.hpp>
+#include <asio/post.hpp>
 #include <asio/steady_timer.hpp>
 
 #include <troupe/proto/link_codec.hpp>

@@ -23,8 +23,10 @@ bool for_the_user(const v1::LinkFrame& frame) {
   case v1::LinkFrame::kTypeTable:
   case v1::LinkFrame::kLaneOffer:
   case v1::LinkFrame::kLanesUp:
-  case v1::LinkFrame::kLaneFailed: return true;
-  default: return false;
+  case v1::LinkFrame::kLaneFailed:
+    return true;
+  default:
+    return false;
   }
 }
 
@@ -86,8 +88,8 @@ bool link_state::send(const v1::LinkFrame& frame) {
       return core_->post([self = shared_from_this()] { self->flush(); });
     }
   }
-  close(errc::exceeds_limit, "more than " + std::to_string(max_link_outgoing_bytes)
-                               + " bytes wait for node '" + peer_.name + "', which does not read them");
+  close(errc::exceeds_limit, "more than " + std::to_string(max_link_outgoing_bytes) + " bytes wait for node '" +
+                                 peer_.name + "', which does not read them");
   return false;
 }
 
@@ -118,8 +120,8 @@ void link_state::hand_to_user(v1::LinkFrame&& frame) {
   unhandled_bytes_ += frame.ByteSizeLong();
   unhandled_.push_back(std::move(frame));
   if (unhandled_.size() > max_link_unhandled_frames || unhandled_bytes_ > max_link_unhandled_bytes)
-    broke(errc::exceeds_limit, "more than " + std::to_string(max_link_unhandled_frames)
-                                 + " frames came before anyone took them");
+    broke(errc::exceeds_limit,
+          "more than " + std::to_string(max_link_unhandled_frames) + " frames came before anyone took them");
 }
 
 void link_state::serve_handler() {
@@ -158,16 +160,23 @@ void link_state::on_frame(std::span<const std::byte> body) {
     return;
   }
   switch (frame.kind_case()) {
-  case v1::LinkFrame::kHeartbeat: take_heartbeat(frame.heartbeat()); return;
+  case v1::LinkFrame::kHeartbeat:
+    take_heartbeat(frame.heartbeat());
+    return;
   case v1::LinkFrame::kPing: {
     v1::LinkFrame pong;
     pong.mutable_pong()->set_id(frame.ping().id());
     transmit(pong);
     return;
   }
-  case v1::LinkFrame::kPong: answered(frame.pong().id(), true); return;
-  case v1::LinkFrame::kGoodbye: goodbye_ = frame.goodbye(); break;
-  default: break;
+  case v1::LinkFrame::kPong:
+    answered(frame.pong().id(), true);
+    return;
+  case v1::LinkFrame::kGoodbye:
+    goodbye_ = frame.goodbye();
+    break;
+  default:
+    break;
   }
   if (for_the_user(frame))
     hand_to_user(std::move(frame));
@@ -252,7 +261,8 @@ void link_state::check_silence() {
   }
   auto text = "nothing heard for " + in_ms(now - last_heard_);
   auto parting = make_goodbye(0, errc::timed_out, "declared dead: " + text);
-  down({errc::timed_out, "node '" + peer_.name + "' is dead: " + text + ", the limit is " + in_ms(limit), true}, &parting);
+  down({errc::timed_out, "node '" + peer_.name + "' is dead: " + text + ", the limit is " + in_ms(limit), true},
+       &parting);
 }
 
 void link_state::watch_process() {

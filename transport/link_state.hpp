@@ -103,7 +103,7 @@ private:
   std::atomic<bool> down_{false};
 
   std::shared_ptr<link_handler> handler_;
-  bool told_ = false; ///< on_down was called
+  bool told_ = false;                   ///< on_down was called
   std::deque<v1::LinkFrame> unhandled_; ///< frames for a handler that is not there yet
   std::size_t unhandled_bytes_ = 0;
   std::optional<link_down> unhandled_down_;

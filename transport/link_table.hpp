@@ -13,9 +13,9 @@
 namespace troupe::transport {
 
 /// The live links of one node, at most one per name, and the claims: identities to which a dial of ours has proved
-/// itself and whose terms are awaited. For each pair of nodes the one that outranks the other decides, here, which of two
-/// simultaneous links comes to be: a node never proves itself while it has a link to that identity, and the
-/// higher one defers what comes in while it has a claim. Not threadsafe.
+/// itself and whose terms are awaited. For each pair of nodes the one that outranks the other decides, here, which of
+/// two simultaneous links comes to be: a node never proves itself while it has a link to that identity, and the higher
+/// one defers what comes in while it has a claim. Not threadsafe.
 template <class Link>
 class link_table {
 public:
@@ -88,8 +88,8 @@ public:
     return full() ? outbound::full : outbound::prove;
   }
 
-  /// What becomes of a link that `peer`, authenticated, asks for. A proof with a lower serial than the peer's part in the
-  /// live link was on its way when that came up: the other of two simultaneous dials.
+  /// What becomes of a link that `peer`, authenticated, asks for. A proof with a lower serial than the peer's part in
+  /// the live link was on its way when that came up: the other of two simultaneous dials.
   enum class inbound {
     accept,
     replace, ///< the peer does not know our link to it any more: close that, accept this

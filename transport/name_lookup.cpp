@@ -16,8 +16,8 @@ namespace troupe::transport {
 namespace {
 
 failure no_such_host(const std::string& host, const char* cause) {
-  return {errc::invalid_address,
-          "cannot resolve host '" + proto::clean_link_text(host) + "': " + cause + "; check its spelling, or use its address"};
+  return {errc::invalid_address, "cannot resolve host '" + proto::clean_link_text(host) + "': " + cause +
+                                     "; check its spelling, or use its address"};
 }
 
 struct request {

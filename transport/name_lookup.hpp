@@ -29,8 +29,8 @@ public:
   name_lookup(const name_lookup&) = delete;
   name_lookup& operator=(const name_lookup&) = delete;
 
-  /// Calls `done` once: at once, here, for a literal address or when too many are waiting (errc::busy), else on a helper
-  /// thread. @threadsafe
+  /// Calls `done` once: at once, here, for a literal address or when too many are waiting (errc::busy), else on a
+  /// helper thread. @threadsafe
   void start(const std::string& host, std::uint16_t port, callback done);
 
 private:

@@ -72,8 +72,8 @@ bool has_ended(char state) { return state == 'Z' || state == 'X' || state == 'x'
 // A pid may be compared with ours: same namespace, and a number the kernel takes.
 bool comparable(const process_id& id) {
   auto self = this_process();
-  return self.pid_namespace != 0 && self.start_time != 0 && id.pid_namespace == self.pid_namespace && id.start_time != 0
-         && id.pid > 0 && id.pid <= static_cast<std::uint64_t>(std::numeric_limits<pid_t>::max());
+  return self.pid_namespace != 0 && self.start_time != 0 && id.pid_namespace == self.pid_namespace &&
+         id.start_time != 0 && id.pid > 0 && id.pid <= static_cast<std::uint64_t>(std::numeric_limits<pid_t>::max());
 }
 
 } // namespace

@@ -27,15 +27,15 @@ struct process_id {
 /// when it cannot be known: another pid namespace, or /proc does not show it. @threadsafe
 [[nodiscard]] std::optional<bool> runs(const process_id& id);
 
-/// Whether `id` has begun to exit, or has. A process closes its sockets while it exits, so one whose connection was just
-/// lost and that is not exiting lives on. False when it cannot be known. @threadsafe
+/// Whether `id` has begun to exit, or has. A process closes its sockets while it exits, so one whose connection was
+/// just lost and that is not exiting lives on. False when it cannot be known. @threadsafe
 [[nodiscard]] bool exiting(const process_id& id);
 
 /// Watches one process through a pidfd.
 class process_watch {
 public:
-  /// Empty when `id` is not known for certain to be a running process of this pid namespace, or the kernel has no pidfds:
-  /// then nothing may be concluded from pids. @threadsafe
+  /// Empty when `id` is not known for certain to be a running process of this pid namespace, or the kernel has no
+  /// pidfds: then nothing may be concluded from pids. @threadsafe
   [[nodiscard]] static std::optional<process_watch> open(const process_id& id);
 
   /// Becomes readable when the process has ended (a zombie has). Owned by the watch.

@@ -47,7 +47,8 @@ failure listen_failure(const socket_address& address, int error) {
     return {errc::not_allowed, what + ": permission denied; choose a port above 1023"};
   case EADDRNOTAVAIL:
     return {errc::invalid_address, what + ": this host has no such address; choose one of its own, or 0.0.0.0"};
-  default: break;
+  default:
+    break;
   }
   if (out_of_resources(error))
     return out_of_resources_failure(what, error);
@@ -62,11 +63,15 @@ failure connect_failure(const socket_address& address, int error) {
   case ENETUNREACH:
   case EHOSTUNREACH:
     return {errc::unreachable, what + ": " + describe(error) + "; check the address and the network"};
-  case ETIMEDOUT: return {errc::timed_out, what + ": no answer; check the address and firewalls"};
-  case ECONNRESET: return {errc::unreachable, what + ": connection reset; check what listens there"};
+  case ETIMEDOUT:
+    return {errc::timed_out, what + ": no answer; check the address and firewalls"};
+  case ECONNRESET:
+    return {errc::unreachable, what + ": connection reset; check what listens there"};
   case EAFNOSUPPORT:
-  case EINVAL: return {errc::invalid_address, what + ": " + describe(error) + "; check the address"};
-  default: break;
+  case EINVAL:
+    return {errc::invalid_address, what + ": " + describe(error) + "; check the address"};
+  default:
+    break;
   }
   if (out_of_resources(error))
     return out_of_resources_failure(what, error);
@@ -85,8 +90,8 @@ result<tcp_listener> listen_tcp(const std::vector<socket_address>& addresses) {
     auto socket = open_socket(address);
     int on = 1;
     // A server that was killed a moment ago left connections in TIME_WAIT: they must not keep its port from it.
-    if (!socket || ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0
-        || ::bind(socket.get(), address.data(), address.size()) != 0 || ::listen(socket.get(), listen_backlog) != 0) {
+    if (!socket || ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
+        ::bind(socket.get(), address.data(), address.size()) != 0 || ::listen(socket.get(), listen_backlog) != 0) {
       why = listen_failure(address, errno);
       continue;
     }
@@ -100,8 +105,7 @@ accepted_socket accept_tcp(int listener) noexcept {
   accepted_socket out;
   sockaddr_storage storage{};
   socklen_t size = sizeof(storage);
-  out.socket.reset(
-    ::accept4(listener, reinterpret_cast<sockaddr*>(&storage), &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  out.socket.reset(::accept4(listener, reinterpret_cast<sockaddr*>(&storage), &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (!out.socket) {
     out.error = errno == EWOULDBLOCK ? EAGAIN : errno;
     return out;

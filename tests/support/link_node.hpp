@@ -232,7 +232,9 @@ public:
   }
 
   [[nodiscard]] bool connected() const { return connected_; }
-  void send(const std::string& bytes) { static_cast<void>(::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL)); }
+  void send(const std::string& bytes) {
+    static_cast<void>(::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL));
+  }
   void end_of_sending() { ::shutdown(fd_.get(), SHUT_WR); }
   void close() { fd_.reset(); }
 

@@ -185,7 +185,10 @@ protected:
     return *node_;
   }
   caf::actor_system& system() { return self().system(); }
-  void end_self() { node_.reset(); }
+  void end_self() {
+    note_takers_.clear();
+    node_.reset();
+  }
 
   [[nodiscard]] std::unique_ptr<peer_node> start(const std::string& name, std::vector<std::string> arguments = {},
                                                  std::map<std::string, std::string> environment = {}) const {
@@ -209,8 +212,11 @@ protected:
     return *found;
   }
 
-  /// An actor that notes what it gets.
-  caf::actor notes(const event_log& log) { return self().spawn(note_taker, log); }
+  /// An actor that notes what it gets. It lives as long as the test's node, also when nobody holds a handle.
+  caf::actor notes(const event_log& log) {
+    note_takers_.push_back(self().spawn(note_taker, log));
+    return note_takers_.back();
+  }
 
   session_state state(const peer& of) {
     auto session = self().session_of(of);
@@ -224,6 +230,7 @@ protected:
 
 private:
   std::unique_ptr<node> node_;
+  std::vector<caf::actor> note_takers_;
 };
 
 #define TROUPE_OVER_BOTH_TRANSPORTS(fixture)                                                                           \

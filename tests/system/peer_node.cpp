@@ -2,18 +2,13 @@
 // output, and obeys commands on standard input:
 //
 //   publish NAME KIND     unpublish NAME     connect ADDRESS     disconnect NAME     listen ADDRESS     stop-listening
-//   open (the gates)      actors             stop
+//   tell PEER NAME TEXT   blast PEER COUNT SIZE (to its sink)       open (the gates)   actors   stop
 //
 // It prints: "port N", "ready", "up NAME TRANSPORT SESSION", "down NAME CODE", "done COMMAND", "failed COMMAND: WHY",
-// "actors N", "saw-down REASON", "saw-exit REASON", "stopped".
+// "actors N", "blasted MESSAGES BYTES DAMAGED", "asked", "saw-down REASON", "saw-exit REASON", "stopped".
 
-#include <atomic>
 #include <chrono>
-#include <condition_variable>
-#include <csignal>
-#include <cstdio>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <sstream>
 #include <stdexcept>
@@ -27,11 +22,10 @@
 
 #include <caf/actor_registry.hpp>
 #include <caf/event_based_actor.hpp>
-#include <caf/exit_reason.hpp>
-#include <caf/scheduled_actor.hpp>
+#include <caf/scoped_actor.hpp>
 #include <caf/send.hpp>
-#include <caf/stateful_actor.hpp>
 
+#include <tests/system/peer_actors.hpp>
 #include <tests/system/peer_messages.hpp>
 #include <troupe/runtime/node.hpp>
 
@@ -40,198 +34,28 @@ namespace {
 using namespace troupe;
 using namespace troupe::test;
 
-void say(const std::string& line) {
-  static std::mutex mutex;
-  std::lock_guard guard{mutex};
-  std::fputs((line + "\n").c_str(), stdout);
-  std::fflush(stdout);
-}
-
-/// Holds up the actors of kind "gate" until "open".
-class gate_keeper {
-public:
-  void open() {
-    std::lock_guard guard{mutex_};
-    open_ = true;
-    opened_.notify_all();
-  }
-  void pass() {
-    std::unique_lock lock{mutex_};
-    opened_.wait(lock, [this] { return open_; });
-  }
-
-private:
-  std::mutex mutex_;
-  std::condition_variable opened_;
-  bool open_ = false;
+/// The last session with each peer.
+struct known {
+  std::mutex mutex;
+  std::map<std::string, peer> peers;
 };
 
-gate_keeper& gates() {
-  static gate_keeper instance;
+known& known_peers() {
+  static known instance;
   return instance;
 }
 
-// -- the actors -----------------------------------------------------------------
-
-caf::behavior echo(caf::event_based_actor* self) {
-  self->set_default_handler(caf::reflect);
-  return {[](die_atom) {}};
-}
-
-caf::behavior pinned_echo(pinned_actor* self) {
-  self->set_default_handler(caf::reflect);
-  return {[](die_atom) {}};
-}
-
-struct count_state {
-  std::uint64_t sum = 0;
-};
-
-caf::behavior counter(caf::stateful_actor<count_state>* self) {
-  return {
-    [self](add_atom, std::uint64_t n) { self->state.sum += n; },
-    [self](get_atom) { return self->state.sum; },
-  };
-}
-
-struct sink_state {
-  sink_report report;
-  std::map<std::uint64_t, std::uint64_t> next;
-
-  void take(std::uint64_t stream, std::uint64_t n, const std::byte* data, std::size_t size) {
-    ++report.messages;
-    report.bytes += size;
-    if (next[stream]++ != n)
-      ++report.out_of_order;
-    if (!is_numbered(data, size, stream, n))
-      ++report.damaged;
-  }
-};
-
-using sink_actor = caf::stateful_actor<sink_state>;
-
-caf::behavior sink_behavior(sink_actor* self, void (*before_each)()) {
-  return {
-    [=](put_atom, std::uint64_t stream, std::uint64_t n, const payload& x) {
-      before_each();
-      self->state.take(stream, n, x.data(), x.size());
-    },
-    [=](put_atom, std::uint64_t stream, std::uint64_t n, const std::string& x) {
-      before_each();
-      self->state.take(stream, n, reinterpret_cast<const std::byte*>(x.data()), x.size());
-    },
-    [=](get_atom) { return self->state.report; },
-  };
-}
-
-caf::behavior sink(sink_actor* self) {
-  return sink_behavior(self, [] {});
-}
-
-/// A hundred messages a second.
-caf::behavior slow(sink_actor* self) {
-  return sink_behavior(self, [] { std::this_thread::sleep_for(std::chrono::milliseconds{10}); });
-}
-
-caf::behavior gate(sink_actor* self) {
-  return sink_behavior(self, [] { gates().pass(); });
-}
-
-caf::behavior mortal(caf::event_based_actor* self) {
-  self->set_default_handler(caf::reflect);
-  return {
-    [self](die_atom, std::int32_t how) {
-      switch (static_cast<ending>(how)) {
-        case ending::normally:
-          self->quit();
-          break;
-        case ending::with_error:
-          self->quit(caf::error{mortal_error_code, mortal_error_category});
-          break;
-        case ending::by_exception:
-          throw std::runtime_error("told to throw");
-        case ending::with_its_process:
-          std::raise(SIGKILL);
-      }
-    },
-    [self](const std::string&) -> caf::result<std::string> { // a request that is never answered
-      self->quit(caf::error{mortal_error_code, mortal_error_category});
-      return self->make_response_promise();
-    },
-    [](double) -> double { throw std::runtime_error("told to throw"); },
-  };
-}
-
-/// Takes requests and never answers.
-caf::behavior mute(caf::event_based_actor* self) {
-  auto kept = std::make_shared<std::vector<caf::response_promise>>();
-  return {[self, kept](const std::string&) -> caf::result<std::string> {
-    kept->push_back(self->make_response_promise());
-    say("asked");
-    return caf::delegated<std::string>{};
-  }};
-}
-
-caf::behavior watcher(caf::event_based_actor* self) {
-  self->set_down_handler([](const caf::down_msg& x) { say("saw-down " + explain(x.reason)); });
-  self->set_exit_handler([self](const caf::exit_msg& x) {
-    say("saw-exit " + explain(x.reason));
-    if (x.reason == caf::exit_reason::user_shutdown)
-      self->quit(x.reason);
-  });
-  return {
-    [self](watch_atom, const caf::actor& who) { self->monitor(who); },
-    [self](link_atom, const caf::actor& who) { self->link_to(who); },
-    [self](unlink_atom, const caf::actor& who) { self->unlink_from(who); },
-  };
-}
-
-caf::behavior forwarder(caf::event_based_actor* self) {
-  return {
-    [self](forward_atom, const caf::actor& who, const std::string& text) { return self->delegate(who, text); },
-    [self](tell_atom, const caf::actor& who, const std::string& text) { self->send(who, text); },
-    [self](burst_atom, const caf::actor& who, std::uint64_t n) {
-      for (std::uint64_t i = 0; i < n; ++i)
-        self->send(who, i);
-    },
-  };
-}
-
-caf::behavior spawner(caf::event_based_actor* self, node* where);
-
-caf::actor make(node& where, const std::string& kind) {
-  if (kind == "echo")
-    return where.spawn(echo);
-  if (kind == "pinned-echo")
-    return where.spawn_pinned(pinned_echo);
-  if (kind == "counter")
-    return where.spawn(counter);
-  if (kind == "sink")
-    return where.spawn(sink);
-  if (kind == "slow")
-    return where.system().spawn<caf::detached>(slow);
-  if (kind == "gate")
-    return where.system().spawn<caf::detached>(gate);
-  if (kind == "mortal")
-    return where.spawn(mortal);
-  if (kind == "mute")
-    return where.spawn(mute);
-  if (kind == "watcher")
-    return where.spawn(watcher);
-  if (kind == "forwarder")
-    return where.spawn(forwarder);
-  if (kind == "spawner")
-    return where.spawn(spawner, &where);
-  return {};
-}
-
-caf::behavior spawner(caf::event_based_actor*, node* where) {
-  return {[where](spawn_atom, const std::string& kind) { return make(*where, kind); }};
+void remember(const peer& who) {
+  std::lock_guard guard{known_peers().mutex};
+  known_peers().peers[who.name] = who;
 }
 
 caf::behavior event_printer(caf::event_based_actor*) {
   return {
-    [](const node_up& x) { say("up " + x.who.name + " " + x.who.transport + " " + std::to_string(x.who.session)); },
+    [](const node_up& x) {
+      remember(x.who);
+      say("up " + x.who.name + " " + x.who.transport + " " + std::to_string(x.who.session));
+    },
     [](const node_down& x) { say("down " + x.who.name + " " + std::string{to_string(code_of(x.reason))}); },
   };
 }
@@ -269,8 +93,8 @@ private:
 
   void obey(const std::string& line) {
     std::istringstream in{line};
-    std::string what, first, second;
-    in >> what >> first >> second;
+    std::string what, first, second, third;
+    in >> what >> first >> second >> third;
     caf::error why;
     if (what == "publish") {
       why = where_.publish(first, make(where_, second));
@@ -279,11 +103,19 @@ private:
     } else if (what == "connect") {
       auto reached = where_.connect(first);
       if (reached)
-        peers_[reached->name] = *reached;
+        remember(*reached);
       else
         why = reached.error();
+    } else if (what == "tell") {
+      auto whom = where_.lookup(peer_called(first), second);
+      if (whom)
+        caf::anon_send(*whom, third);
+      else
+        why = whom.error();
+    } else if (what == "blast") {
+      why = blast(peer_called(first), std::stoull(second), std::stoull(third));
     } else if (what == "disconnect") {
-      why = where_.disconnect(peers_[first]);
+      why = where_.disconnect(peer_called(first));
     } else if (what == "listen") {
       auto port = where_.listen(first);
       if (port)
@@ -304,9 +136,32 @@ private:
     say(why ? "failed " + line + ": " + explain(why) : "done " + line);
   }
 
+  caf::error blast(const peer& where, std::uint64_t count, std::size_t size) const {
+    auto sink = where_.lookup(where, "sink");
+    if (!sink)
+      return sink.error();
+    caf::scoped_actor self{where_.system()};
+    for (std::uint64_t n = 0; n < count; ++n)
+      self->send(*sink, put_atom::value, std::uint64_t{0}, n, numbered_payload(0, n, size));
+    caf::error result;
+    self->request(*sink, std::chrono::minutes{1}, get_atom::value)
+      .receive(
+        [](const sink_report& x) {
+          say("blasted " + std::to_string(x.messages) + " " + std::to_string(x.bytes) + " "
+              + std::to_string(x.damaged + x.out_of_order));
+        },
+        [&](caf::error& why) { result = std::move(why); });
+    return result;
+  }
+
+  peer peer_called(const std::string& name) const {
+    std::lock_guard guard{known_peers().mutex};
+    auto it = known_peers().peers.find(name);
+    return it == known_peers().peers.end() ? peer{} : it->second;
+  }
+
   node& where_;
   const int wake_;
-  std::map<std::string, peer> peers_;
   std::thread thread_;
 };
 

@@ -142,16 +142,16 @@ TEST(handshake, with_two_secrets_fails_and_says_so) {
 
 TEST(handshake, notices_any_change_of_either_hello) {
   const change changes[] = {
-    [](auto& x) { x.mutable_hello()->set_name("mallory"); },
-    [](auto& x) { x.mutable_hello()->set_incarnation(99); },
-    [](auto& x) { x.mutable_hello()->mutable_limits()->set_window_bytes(1); },
-    [](auto& x) { x.mutable_hello()->mutable_host()->set_pid(1); },
-    [](auto& x) { x.mutable_hello()->clear_transports(), x.mutable_hello()->add_transports("tcp"); },
-    [](auto& x) { x.mutable_hello()->add_features("extra"); },
-    [](auto& x) { x.mutable_hello()->set_nonce(std::string(32, 'x')); },
-    [](auto& x) { x.mutable_hello()->set_min_version(0); },
-    [](auto& x) { x.mutable_hello()->set_max_version(5); },
-    [](auto& x) { x.mutable_hello()->set_down_after_ms(60000); },
+      [](auto& x) { x.mutable_hello()->set_name("mallory"); },
+      [](auto& x) { x.mutable_hello()->set_incarnation(99); },
+      [](auto& x) { x.mutable_hello()->mutable_limits()->set_window_bytes(1); },
+      [](auto& x) { x.mutable_hello()->mutable_host()->set_pid(1); },
+      [](auto& x) { x.mutable_hello()->clear_transports(), x.mutable_hello()->add_transports("tcp"); },
+      [](auto& x) { x.mutable_hello()->add_features("extra"); },
+      [](auto& x) { x.mutable_hello()->set_nonce(std::string(32, 'x')); },
+      [](auto& x) { x.mutable_hello()->set_min_version(0); },
+      [](auto& x) { x.mutable_hello()->set_max_version(5); },
+      [](auto& x) { x.mutable_hello()->set_down_after_ms(60000); },
   };
   for (const auto& each : changes) {
     meeting x;
@@ -253,7 +253,7 @@ TEST(handshake, protocol_versions_that_do_not_meet_are_named) {
   EXPECT_EQ(x.acceptor_why.code, errc::bad_version);
   EXPECT_EQ(rejected_code(x.reply), errc::bad_version);
   EXPECT_NE(x.acceptor_why.text.find("'acceptor' speaks 1, node 'dialler' speaks 3 to 4"), std::string::npos)
-    << x.acceptor_why.text;
+      << x.acceptor_why.text;
 }
 
 TEST(handshake, the_highest_common_version_is_used) {

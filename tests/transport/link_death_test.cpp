@@ -3,8 +3,8 @@
 // ctest: timeout=180
 #include <troupe/transport/link.hpp>
 
-#include <gtest/gtest.h>
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>

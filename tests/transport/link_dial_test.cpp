@@ -88,7 +88,8 @@ TEST(link_dial, to_a_server_that_closes_or_talks_nonsense_says_so) {
   struct {
     std::string answer;
     errc code;
-  } cases[] = {{"", errc::peer_reset}, {"HTTP/1.1 400 Bad Request\r\n\r\n", errc::exceeds_limit},
+  } cases[] = {{"", errc::peer_reset},
+               {"HTTP/1.1 400 Bad Request\r\n\r\n", errc::exceeds_limit},
                {std::string("\x03\0\0\0abc", 7), errc::decode_failed}};
   for (const auto& each : cases) {
     auto server = silent_listener();

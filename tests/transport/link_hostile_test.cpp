@@ -78,8 +78,8 @@ protected:
     EXPECT_TRUE(closed);
     EXPECT_LT(std::chrono::steady_clock::now() - start, 300ms + 3s);
     EXPECT_TRUE(becomes([&] { return server_.service().counters().refused[reason] > before; }))
-      << "expected " << to_string(reason) << "\n"
-      << server_.events();
+        << "expected " << to_string(reason) << "\n"
+        << server_.events();
     return answer;
   }
 
@@ -196,8 +196,7 @@ TEST_F(link_hostile, every_cut_and_random_bit_flips_of_a_good_handshake_are_refu
     raw.send(hello);
     auto answer = raw.receive_frame();
     std::string proof;
-    if (!answer.empty()
-        && peer.take(std::as_bytes(std::span{answer}), proof) == handshake::step::peer_known) {
+    if (!answer.empty() && peer.take(std::as_bytes(std::span{answer}), proof) == handshake::step::peer_known) {
       peer.prove(false, 1, proof);
       if (!flip_hello)
         proof[4 + random() % (proof.size() - 4)] ^= static_cast<char>(1 << random() % 8);
@@ -252,9 +251,15 @@ TEST_F(link_hostile, fuzzed_frames_after_a_good_handshake_end_that_link_alone) {
     std::string none;
     ASSERT_EQ(peer.take(std::as_bytes(std::span{welcome}), none), handshake::step::settled);
     switch (round % 4) {
-    case 0: raw.send(prefixed(2u << 20, "x")); break;
-    case 1: raw.send(peer.opening()); break;
-    case 2: raw.send(prefixed(std::string("\x52\x03\x0a\x7f\xff", 5))); break;
+    case 0:
+      raw.send(prefixed(2u << 20, "x"));
+      break;
+    case 1:
+      raw.send(peer.opening());
+      break;
+    case 2:
+      raw.send(prefixed(std::string("\x52\x03\x0a\x7f\xff", 5)));
+      break;
     default: {
       std::string bytes(64, '\0');
       for (auto& byte : bytes)
@@ -325,8 +330,8 @@ TEST_F(link_hostile, a_node_out_of_descriptors_refuses_clearly_idles_and_recover
   std::this_thread::sleep_for(300ms);
   timespec cpu_after{};
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu_after);
-  auto used = std::chrono::seconds{cpu_after.tv_sec - cpu_before.tv_sec}
-              + std::chrono::nanoseconds{cpu_after.tv_nsec - cpu_before.tv_nsec};
+  auto used = std::chrono::seconds{cpu_after.tv_sec - cpu_before.tv_sec} +
+              std::chrono::nanoseconds{cpu_after.tv_nsec - cpu_before.tv_nsec};
   EXPECT_LT(used, 150ms) << "the acceptor spins";
   EXPECT_LT(server_.service().counters().accept_failures, 20u);
   filler.clear();

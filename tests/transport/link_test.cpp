@@ -66,8 +66,10 @@ TEST(link, agrees_on_shared_memory_on_one_host_unless_a_policy_says_otherwise) {
   struct {
     policy dialler, acceptor;
     const char* agreed;
-  } cases[] = {{policy::automatic, policy::automatic, "shm"}, {policy::tcp, policy::automatic, "tcp"},
-               {policy::automatic, policy::tcp, "tcp"},       {policy::shm, policy::automatic, "shm"},
+  } cases[] = {{policy::automatic, policy::automatic, "shm"},
+               {policy::tcp, policy::automatic, "tcp"},
+               {policy::automatic, policy::tcp, "tcp"},
+               {policy::shm, policy::automatic, "shm"},
                {policy::shm, policy::tcp, ""}};
   for (const auto& each : cases) {
     auto server_config = config_of("server", 1);
@@ -86,7 +88,7 @@ TEST(link, agrees_on_shared_memory_on_one_host_unless_a_policy_says_otherwise) {
       ASSERT_FALSE(dialled);
       EXPECT_EQ(dialled.error().code, errc::incompatible);
       EXPECT_NE(dialled.error().text.find("node 'server' allows tcp, node 'client' allows shm"), std::string::npos)
-        << dialled.error().text;
+          << dialled.error().text;
       EXPECT_TRUE(server.wait_event(transport::link_event::kind::refused, errc::incompatible));
     }
   }

@@ -97,7 +97,8 @@ TEST(process_watch, concludes_nothing_about_another_pid_namespace) {
 
 TEST(process_watch, concludes_nothing_from_numbers_that_are_no_process) {
   auto self = this_process();
-  for (std::uint64_t pid : {std::uint64_t{0}, std::uint64_t{1} << 31, std::uint64_t{1} << 32 | self.pid, ~std::uint64_t{0}}) {
+  for (std::uint64_t pid :
+       {std::uint64_t{0}, std::uint64_t{1} << 31, std::uint64_t{1} << 32 | self.pid, ~std::uint64_t{0}}) {
     process_id id{pid, self.start_time, self.pid_namespace};
     EXPECT_EQ(runs(id), std::nullopt);
     EXPECT_FALSE(process_watch::open(id));
