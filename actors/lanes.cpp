@@ -80,7 +80,8 @@ void lanes::show(opening_frame& frame, transport::endpoint& lane, transport::am_
   std::memcpy(frame.bytes.data(), &header, sizeof(header));
   std::memcpy(frame.bytes.data() + sizeof(header), ticket.data(), ticket.size());
   errc why{};
-  auto status = lane.am_send(id, nullptr, 0, frame.bytes.data(), frame.bytes.size(), flags, frame, why);
+  auto status = lane.am_send(id, nullptr, 0, frame.bytes.data(), frame.bytes.size(),
+                             flags | transport::send_flags::eager, frame, why);
   frame.pending = status == transport::post_status::pending;
   if (status == transport::post_status::failed)
     fail(why, "could not open a lane");

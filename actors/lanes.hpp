@@ -75,10 +75,11 @@ public:
 
   // -- data path -------------------------------------------------------------------
 
-  /// Posts a batch on the message lane.
+  /// Posts a batch on the message lane. Never by rendezvous, whatever UCX_RNDV_THRESH says: the peer takes it for an
+  /// attack.
   [[nodiscard]] transport::post_status post_batch(const void* data, std::size_t size, transport::operation& op,
                                                   errc& why) noexcept {
-    return message_->am_send(transport::am_id::message, nullptr, 0, data, size, transport::send_flags::none, op, why);
+    return message_->am_send(transport::am_id::message, nullptr, 0, data, size, transport::send_flags::eager, op, why);
   }
   [[nodiscard]] transport::endpoint& bulk() noexcept { return *bulk_; }
 

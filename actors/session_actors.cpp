@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include <caf/actor_config.hpp>
 #include <caf/actor_registry.hpp>
 #include <caf/actor_system.hpp>
 #include <caf/exit_reason.hpp>
@@ -100,8 +101,15 @@ session_slot::exported* session_slot::find_export(caf::actor_id id) {
 }
 
 caf::strong_actor_ptr session_slot::local(caf::actor_id id) {
-  auto* x = id == 0 ? nullptr : find_export(id);
-  return x != nullptr ? x->actor : nullptr;
+  if (auto* x = id == 0 ? nullptr : find_export(id))
+    return x->actor;
+  // An actor that is gone is still a handle, as it is for those who kept theirs: monitors of it hear at once, and no
+  // behaviour that takes a handle finds an invalid one.
+  auto& system = *environment_.system;
+  caf::actor_config config;
+  auto gone = caf::make_actor<remote_ref, caf::strong_actor_ptr>(id, system.node(), &system, config, nullptr);
+  static_cast<remote_ref*>(gone->get())->kill_proxy(&loop_, caf::exit_reason::unknown);
+  return gone;
 }
 
 caf::strong_actor_ptr session_slot::remote(const caf::node_id& node, caf::actor_id id) {

@@ -5,6 +5,7 @@
 #include <future>
 #include <mutex>
 #include <span>
+#include <thread>
 #include <vector>
 
 #include <caf/exit_reason.hpp>
@@ -32,6 +33,10 @@ namespace {
 
 /// Beyond the goodbye's own limit, for the answers to come through.
 constexpr std::chrono::milliseconds goodbye_grace{500};
+/// connect() finds the link of a session that was just closed for about as long.
+constexpr std::chrono::milliseconds reconnect_pause{1};
+/// A listener answers when its loop gets to it.
+constexpr std::chrono::seconds listener_patience{1};
 
 std::uint64_t random_incarnation() {
   std::uint64_t x = 0;
@@ -268,8 +273,14 @@ void node::stop_listening() {
     std::lock_guard guard{p.mutex};
     listeners.swap(p.listeners);
   }
-  for (auto& x : listeners)
-    caf::anon_send_exit(x, caf::exit_reason::user_shutdown);
+  // Asked to close, not told to exit: a listener that ends later closes whatever the links listen on by then.
+  caf::scoped_actor self{*p.system};
+  for (auto& x : listeners) {
+    if (progress_loop::current() != nullptr)
+      self->send(x, close_listener{});
+    else
+      self->request(x, listener_patience, close_listener{}).receive([] {}, [](const caf::error&) {});
+  }
   p.links->stop_listening();
 }
 
@@ -284,34 +295,45 @@ caf::expected<peer> node::connect(const std::string& address) {
     return make_error(errc::invalid_address, x.what());
   }
   auto deadline = std::chrono::steady_clock::now() + p.config.connect_timeout;
-  using outcome = result<std::shared_ptr<transport::link>>;
-  auto dialled = std::make_shared<std::promise<outcome>>();
-  auto link = dialled->get_future();
-  p.links->dial(where.host, where.port, to_ms(p.config.connect_timeout),
-                [dialled](outcome x) { dialled->set_value(std::move(x)); });
-  auto reached = link.get(); // the service answers at its own deadline
-  if (!reached)
-    return make_error(reached.error());
-  auto session = (*reached)->session().low;
-  auto left = std::max(deadline - std::chrono::steady_clock::now(), std::chrono::nanoseconds{std::chrono::seconds{1}});
-  caf::scoped_actor self{*p.system};
-  caf::expected<peer> answer = make_error(errc::timed_out, "the lanes to " + address + " did not come up within "
-                                                             "connect-timeout");
-  self->request(p.peers, std::chrono::duration_cast<std::chrono::microseconds>(left), await_session{session})
-    .receive([&](const peer& who) { answer = who; },
-             [&](caf::error& why) {
-               if (why != caf::sec::request_timeout)
-                 answer = std::move(why);
-             });
-  return answer;
+  auto left = [deadline] { return deadline - std::chrono::steady_clock::now(); };
+  for (;;) {
+    using outcome = result<std::shared_ptr<transport::link>>;
+    auto dialled = std::make_shared<std::promise<outcome>>();
+    auto link = dialled->get_future();
+    p.links->dial(where.host, where.port, std::max(to_ms(left()), std::chrono::milliseconds{1}),
+                  [dialled](outcome x) { dialled->set_value(std::move(x)); });
+    auto reached = link.get(); // the service answers at its own deadline
+    if (!reached)
+      return make_error(reached.error());
+    auto session = (*reached)->session().low;
+    auto patience = std::max(left(), std::chrono::nanoseconds{std::chrono::seconds{1}});
+    caf::scoped_actor self{*p.system};
+    caf::expected<peer> answer = make_error(errc::timed_out, "the lanes to " + address + " did not come up within "
+                                                               "connect-timeout");
+    self->request(p.peers, std::chrono::duration_cast<std::chrono::microseconds>(patience), await_session{session})
+      .receive([&](const peer& who) { answer = who; },
+               [&](caf::error& why) {
+                 if (why != caf::sec::request_timeout)
+                   answer = std::move(why);
+               });
+    if (answer || code_of(answer.error()) != errc::peer_closing || left() < reconnect_pause)
+      return answer;
+    std::this_thread::sleep_for(reconnect_pause); // that was the session before, which was being closed
+  }
 }
 
 caf::error node::disconnect(const peer& who) {
-  auto session = session_of(who);
-  if (!session)
-    return session.error();
-  caf::anon_send(*session, close_session{});
-  return {};
+  auto& p = *parts_;
+  if (progress_loop::current() != nullptr) {
+    caf::anon_send(p.peers, close_peer{who.session});
+    return {};
+  }
+  caf::scoped_actor self{*p.system};
+  caf::error answer;
+  self->request(p.peers, caf::infinite, close_peer{who.session}).receive([] {}, [&](caf::error& why) {
+    answer = std::move(why);
+  });
+  return answer;
 }
 
 void node::subscribe(const caf::actor& who) {

@@ -47,7 +47,7 @@ void peers_state::add(const std::shared_ptr<transport::link>& link) {
   session_seed seed{environment_.sessions, environment_.workers, link, box, caf::actor_cast<caf::actor>(self_)};
   auto session = loop.spawn_functor<caf::hidden>(session_actor, std::move(seed));
   self_->monitor(session);
-  entry x{std::move(box), std::move(session), {who.name, who.incarnation, id, link->transport()}, false, {}};
+  entry x{std::move(box), std::move(session), {who.name, who.incarnation, id, link->transport()}, false, false, {}};
   if (auto early = early_.find(id); early != early_.end()) {
     x.waiting = std::move(early->second);
     early_.erase(early);
@@ -111,7 +111,7 @@ void peers_state::subscribe(const caf::actor& who) {
 
 void peers_state::await(std::uint64_t session, caf::response_promise promise) {
   if (auto it = sessions_.find(session); it != sessions_.end()) {
-    if (it->second.is_up)
+    if (it->second.is_up && !it->second.closing)
       promise.deliver(it->second.who);
     else
       it->second.waiting.push_back(std::move(promise));
@@ -129,6 +129,15 @@ caf::expected<caf::actor> peers_state::find(std::uint64_t session) const {
   if (it == sessions_.end())
     return make_error(errc::unknown_session, "no session " + std::to_string(session));
   return it->second.actor;
+}
+
+bool peers_state::close(std::uint64_t session) {
+  auto it = sessions_.find(session);
+  if (it == sessions_.end())
+    return false;
+  it->second.closing = true;
+  self_->send(it->second.actor, close_session{});
+  return true;
 }
 
 void peers_state::close_all(caf::response_promise promise) {
@@ -170,6 +179,11 @@ caf::behavior peers_actor(peers_pinned* self, peers_environment environment) {
       if (!found)
         return found.error();
       return *found;
+    },
+    [self](const close_peer& x) -> caf::result<void> {
+      if (!self->state.close(x.session))
+        return make_error(errc::unknown_session, "no session " + std::to_string(x.session));
+      return caf::unit;
     },
     [self](close_sessions) {
       auto promise = self->make_response_promise();

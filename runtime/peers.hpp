@@ -47,6 +47,10 @@ struct await_session {
 struct subscribe_events {
   caf::actor who;
 };
+/// Closes the session with this number gracefully; who awaits it from now on is told that it is over.
+struct close_peer {
+  std::uint64_t session = 0;
+};
 /// Answered with the number of sessions.
 struct count_sessions {};
 /// Answered with the session actor of the session with this number.
@@ -73,6 +77,8 @@ public:
   void died(const caf::actor_addr& who);
   void subscribe(const caf::actor& who);
   void await(std::uint64_t session, caf::response_promise promise);
+  /// False: there is no such session.
+  [[nodiscard]] bool close(std::uint64_t session);
   void close_all(caf::response_promise promise);
   [[nodiscard]] std::size_t count() const noexcept { return sessions_.size(); }
   [[nodiscard]] caf::expected<caf::actor> find(std::uint64_t session) const;
@@ -83,6 +89,7 @@ private:
     caf::actor actor;
     peer who;
     bool is_up = false;
+    bool closing = false;
     std::vector<caf::response_promise> waiting;
   };
 
@@ -108,6 +115,7 @@ caf::behavior peers_actor(peers_pinned* self, peers_environment environment);
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::link_arrived)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::await_session)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::close_peer)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::subscribe_events)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::count_sessions)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::find_session)

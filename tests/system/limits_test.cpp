@@ -66,9 +66,9 @@ TEST_P(Limits, ANodeThatRunsOutOfDescriptorsRefusesAndRecovers) {
   caf::expected<peer> there = make_error(errc::internal);
   EXPECT_TRUE(eventually([&] {
     there = fresh->connect(server.address());
-    return there.has_value();
+    return static_cast<bool>(there);
   })) << (there ? "" : explain(there.error()))
-      << "\n" << server.rest();
+      << ", open descriptors: " << descriptors_of(server.id()) << "\n" << server.rest();
   for (auto& x : clients)
     EXPECT_EQ(ask<std::string>(x.self->system(), x.echo, "hello"), "hello");
   EXPECT_FALSE(server.exit_status(0ms)) << server.rest();

@@ -136,6 +136,7 @@ public:
       port_ = static_cast<std::uint16_t>(std::stoul(*text));
     if (!line("ready"))
       throw std::runtime_error("peer_node does not start: " + rest());
+    eventually([this] { return catches(id(), SIGTERM); }); // from when it runs: before that a signal just ends it
   }
 
   static std::vector<std::string> command(const std::string& name, const std::string& transport,

@@ -1,13 +1,17 @@
 // What the tests and the actors of peer_node say to each other.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <random>
 #include <string>
 #include <vector>
 
+#include <caf/actor.hpp>
 #include <caf/atom.hpp>
+#include <caf/blocking_actor.hpp>
 #include <caf/error.hpp>
 #include <caf/meta/type_name.hpp>
 
@@ -64,6 +68,30 @@ inline std::string numbered_text(std::uint64_t stream, std::uint64_t n, std::siz
   std::string text(size, '\0');
   fill_numbered(reinterpret_cast<std::byte*>(text.data()), size, stream, n);
   return text;
+}
+
+/// Sizes from nothing to `most`, every order of magnitude as often as the next.
+class sizes {
+public:
+  sizes(std::uint32_t seed, std::size_t most) : engine_(seed), most_(most) {}
+
+  std::size_t operator()() {
+    std::uniform_int_distribution<int> bits{0, 24};
+    auto x = std::uniform_int_distribution<std::size_t>{0, std::size_t{1} << bits(engine_)}(engine_);
+    return std::min(x == 1 ? 0 : x, most_);
+  }
+
+private:
+  std::mt19937 engine_;
+  std::size_t most_;
+};
+
+/// One message of a stream, in one of the two forms that take different ways.
+inline void put(caf::blocking_actor& from, const caf::actor& sink, std::uint64_t stream, std::uint64_t n, std::size_t size) {
+  if (n % 2 == 0)
+    from.send(sink, put_atom::value, stream, n, numbered_payload(stream, n, size));
+  else
+    from.send(sink, put_atom::value, stream, n, numbered_text(stream, n, size));
 }
 
 /// What a sink has seen. Every stream starts with number 0.

@@ -2,7 +2,8 @@
 // output, and obeys commands on standard input:
 //
 //   publish NAME KIND     unpublish NAME     connect ADDRESS     disconnect NAME     listen ADDRESS     stop-listening
-//   tell PEER NAME TEXT   blast PEER COUNT SIZE (to its sink)       open (the gates)   actors   stop
+//   tell PEER NAME TEXT   blast PEER COUNT SIZE (to its sink)     mix PEER COUNT MOST
+//   open (the gates)      actors             stop
 //
 // It prints: "port N", "ready", "up NAME TRANSPORT SESSION", "down NAME CODE", "done COMMAND", "failed COMMAND: WHY",
 // "actors N", "blasted MESSAGES BYTES DAMAGED", "asked", "saw-down REASON", "saw-exit REASON", "stopped".
@@ -112,8 +113,8 @@ private:
         caf::anon_send(*whom, third);
       else
         why = whom.error();
-    } else if (what == "blast") {
-      why = blast(peer_called(first), std::stoull(second), std::stoull(third));
+    } else if (what == "blast" || what == "mix") {
+      why = blast(peer_called(first), std::stoull(second), std::stoull(third), what == "mix");
     } else if (what == "disconnect") {
       why = where_.disconnect(peer_called(first));
     } else if (what == "listen") {
@@ -136,13 +137,18 @@ private:
     say(why ? "failed " + line + ": " + explain(why) : "done " + line);
   }
 
-  caf::error blast(const peer& where, std::uint64_t count, std::size_t size) const {
+  caf::error blast(const peer& where, std::uint64_t count, std::size_t size, bool mixed) const {
     auto sink = where_.lookup(where, "sink");
     if (!sink)
       return sink.error();
     caf::scoped_actor self{where_.system()};
-    for (std::uint64_t n = 0; n < count; ++n)
-      self->send(*sink, put_atom::value, std::uint64_t{0}, n, numbered_payload(0, n, size));
+    sizes next{1, size};
+    for (std::uint64_t n = 0; n < count; ++n) {
+      if (mixed)
+        put(*self, *sink, 0, n, next());
+      else
+        self->send(*sink, put_atom::value, std::uint64_t{0}, n, numbered_payload(0, n, size));
+    }
     caf::error result;
     self->request(*sink, std::chrono::minutes{1}, get_atom::value)
       .receive(

@@ -64,6 +64,15 @@ inline std::size_t threads_of(pid_t id) {
   return entries_of(id, "task");
 }
 
+/// Whether it handles the signal itself.
+inline bool catches(pid_t id, int number) {
+  std::ifstream in{"/proc/" + std::to_string(id) + "/status"};
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with("SigCgt:"))
+      return (std::stoull(line.substr(7), nullptr, 16) >> (number - 1) & 1) != 0;
+  return false;
+}
+
 /// Resident memory in bytes, shared memory included.
 inline std::size_t memory_of(pid_t id) {
   std::ifstream in{"/proc/" + std::to_string(id) + "/status"};
@@ -195,10 +204,21 @@ public:
     return found;
   }
 
+  /// tell(), and what it says: empty when it is done, otherwise why not.
+  [[nodiscard]] std::string outcome(const std::string& command, std::chrono::milliseconds most = patience) {
+    tell(command);
+    const auto until = clock_type::now() + most;
+    do {
+      if (line("done " + command, 0ms))
+        return "";
+      if (auto why = line("failed " + command + ": ", 1ms))
+        return *why;
+    } while (clock_type::now() < until);
+    return "no answer";
+  }
   /// tell(), and whether it says that it is done.
   [[nodiscard]] bool done(const std::string& command, std::chrono::milliseconds most = patience) {
-    tell(command);
-    return line("done " + command, most).has_value();
+    return outcome(command, most).empty();
   }
 
   /// The lines not yet taken.

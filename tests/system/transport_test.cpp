@@ -19,9 +19,8 @@ std::string outcome(const std::string& first, const std::string& second,
                     const std::map<std::string, std::string>& environment = {}) {
   peer_node server{"server", first, {}, environment};
   peer_node client{"client", second, {}, environment};
-  auto command = "connect " + server.address();
-  if (!client.done(command))
-    return client.line("failed " + command).value_or("no answer");
+  if (auto why = client.outcome("connect " + server.address()); !why.empty())
+    return why;
   auto up = server.line("up client ");
   return up ? up->substr(0, up->find(' ')) : "not up";
 }
