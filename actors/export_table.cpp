@@ -14,7 +14,13 @@ void export_table::add(const caf::strong_actor_ptr& x) {
   actors_.insert_or_assign(x->id(), caf::actor_cast<caf::weak_actor_ptr>(x));
   if (actors_.size() < sweep_at_)
     return;
-  std::erase_if(actors_, [](auto& entry) { return entry.second.lock() == nullptr; });
+  std::erase_if(actors_, [&](auto& entry) {
+    auto actor = entry.second.lock();
+    if (!actor)
+      return true;
+    alive.push_back(std::move(actor)); // it may be the last reference by now
+    return false;
+  });
   sweep_at_ = std::max(first_sweep, 2 * actors_.size());
 }
 
